@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-# What is compiled is kept, whatever the shell says: every process would compile the product and the tests anew.
+# What is compiled is kept, whatever the shell says: every process would compile the product and the tests again.
 export PYTHONDONTWRITEBYTECODE :=
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ help: ## List the targets
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$'\033[1m' off=$$'\033[0m'; else on= off=; fi; \
 	awk -v on="$$on" -v off="$$off" -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %s%-18s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
-# Made anew when the lock changes; other changes of pyproject.toml need no new packages.
+# Made again when the lock changes; other changes of pyproject.toml need no new packages.
 $(READY): requirements/dev.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else f"taskgov needs Python 3.11 to 3.13; $(PYTHON) is {v.major}.{v.minor}. Choose one with: make PYTHON=python3.13")'
 	@echo "Making the environment in $(VENV) (pinned packages, once; about a minute) ..."
@@ -154,7 +154,7 @@ audit-deps: $(READY) $(SBOM_TOOLS)/.ready ## Ask whether vulnerabilities are kno
 SBOM := build/sbom.cdx.json
 
 .PHONY: iam-reference
-iam-reference: $(REFERENCE)/.ready ## Write anew what the emulated account knows of AWS's service authorization reference
+iam-reference: $(REFERENCE)/.ready ## Regenerate the emulated account's copy of AWS's service authorization reference
 	@$(REFERENCE)/bin/python tests/permissions/write_reference.py
 
 .PHONY: sbom
@@ -203,7 +203,7 @@ bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--sc
 	@$(BIN)/python -m benchmarks.scale $(ARGS)
 
 .PHONY: cost
-cost: $(READY) ## Write docs/cost.md from counted requests and list prices (ARGS=--measure counts them anew)
+cost: $(READY) ## Write docs/cost.md from counted requests and list prices (ARGS=--measure counts them again)
 	@$(BIN)/python -m benchmarks.cost $(ARGS)
 
 .PHONY: lines
@@ -215,11 +215,11 @@ bench-lambda: $(READY) ## Measure how each function starts, as a ratio to an emp
 	@$(BIN)/python -m benchmarks.lambda_start $(ARGS)
 
 .PHONY: pictures
-pictures: $(BROWSER) $(PLOTS) ## Make the pictures of README and docs anew (the report's need Chromium; ARGS=dashboard for one)
+pictures: $(BROWSER) $(PLOTS) ## Regenerate the pictures of README and docs (the report's need Chromium; ARGS=dashboard for one)
 	@$(BIN)/python -m pictures $(ARGS)
 
 .PHONY: lock
-lock: $(READY) ## Write requirements/ anew from pyproject.toml (needs uv)
+lock: $(READY) ## Regenerate requirements/ from pyproject.toml (needs uv)
 	@echo 'checkov==3.3.30' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/checkov.txt
 	@echo 'awscli==1.46.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \

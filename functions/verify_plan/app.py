@@ -1,4 +1,4 @@
-"""See whether the world is as the plan wants it. Invoked by statemachines/reconcile.asl.yaml."""
+"""See whether the world is as planned. Invoked by statemachines/reconcile.asl.yaml."""
 
 from typing import Any
 

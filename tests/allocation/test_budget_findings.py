@@ -80,7 +80,7 @@ SAID = {
     "a limit of nothing all the time": (world(STOP, used=100), "threshold 100 %)."),
     "a frozen team": (
         world(sharing(200), used=100, guardrails={"freeze": ["team-a"]}),
-        "; borrowing goes on: the quota is left alone, because the team is frozen.",
+        "; borrowing continues: the quota is left alone, because the team is frozen.",
     ),
     "a budget that only warns": (
         world(sharing(200), used=100, budgets=[{"team": "team-a", "gpuHours": 100}]),

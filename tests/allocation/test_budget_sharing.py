@@ -194,7 +194,9 @@ class TestEditsByHand:
         kept = edited(self.stopped("keep"), sharing(100))
         assert planned(kept).changes == ()
         [finding] = found(kept, "budget-threshold")
-        assert finding.because.endswith("; borrowing goes on: the quota is left alone, because it was changed by hand.")
+        assert finding.because.endswith(
+            "; borrowing continues: the quota is left alone, because it was changed by hand."
+        )
 
     def test_an_edit_that_is_adopted_is_what_borrowing_returns_to(self) -> None:
         stopped = written(edited(self.stopped("adopt"), sharing(100)), 100)

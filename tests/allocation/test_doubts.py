@@ -153,7 +153,7 @@ def test_what_nothing_explains_is_taken_over_with_its_past() -> None:
 
 
 def test_a_quota_whose_record_cannot_be_read_is_left_alone_and_the_others_go_on() -> None:
-    item = UnreadableItem("CLUSTER#arn", "QUOTA#id-team-a", "its schema is 9; this release knows schemas up to 1")
+    item = UnreadableItem("CLUSTER#arn", "QUOTA#id-team-a", "its schema is 9; this release reads schemas up to 1")
     plan = plan_quotas(
         replace(world(4, 3, Loss.TABLE_EMPTY), state=STAMP, applied=(), unreadable=(item,)), mode="apply"
     )

@@ -79,11 +79,11 @@ def test_a_mute_that_ended_is_a_finding_with_what_is_told_again() -> None:
     [again] = ended_mutes([IDLE, INCIDENT], [mute("idle-*", "team-*", hours=-1), mute("idle-quota")], NOW)
     assert (again.code, again.severity, again.subject) == ("mute-ended", Severity.WARNING, "idle-* team-*")
     assert again.because == (
-        "The mute of idle-* about team-* (known) ended 2026-11-20 11:00 UTC: 1 of its findings are told again."
+        "The mute of idle-* about team-* (known) ended 2026-11-20 11:00 UTC: 1 of its findings are sent again."
     )
     assert again.evidence["toldAgain"] == 1
     [idle] = ended_mutes([IDLE], [mute("hoarding", hours=-1)], NOW)
-    assert "nothing that it was for is found any more" in idle.because
+    assert "none of its findings is found any more" in idle.because
 
 
 def test_a_pattern_of_many_stars_costs_little() -> None:

@@ -61,5 +61,5 @@ def test_a_list_without_an_end_is_an_error(ec2: Any, tokens: list[str]) -> None:
 
 
 def test_machines_of_another_region_are_not_asked_about(ec2: Any) -> None:
-    with pytest.raises(UpstreamError, match="the cluster is in eu-west-1, and EC2 is asked in us-east-1"):
+    with pytest.raises(UpstreamError, match="the cluster is in eu-west-1, but the EC2 client is in us-east-1"):
         states_of(ec2, ARN.replace("us-east-1", "eu-west-1"), ids(1))

@@ -150,7 +150,7 @@ def test_a_list_without_an_end_is_said() -> None:
 
 def test_a_cluster_in_another_region_is_not_asked_about() -> None:
     [silent] = capacity_blocks(lambda: client("ec2"), EKS.replace("us-east-1", "eu-west-1")).reservations
-    assert "the cluster is in eu-west-1, and EC2 is asked in us-east-1" in silent.silence
+    assert "the cluster is in eu-west-1, but the EC2 client is in us-east-1" in silent.silence
 
 
 class OddAnswers:

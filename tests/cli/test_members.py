@@ -127,7 +127,7 @@ class TestAMember:
     def test_a_team_is_explained_as_far_as_it_can_be_seen(self) -> None:
         shown = lines("explain", "--team", "team-a", *LIVE)
         assert "team-a ml.g5.8xlarge 2 3 0 1" in shown
-        assert "compute quotas in SageMaker: what the teams' quotas are to be" in shown
+        assert "compute quotas in SageMaker: the planned quotas of the teams" in shown
 
     def test_no_job_of_another_team_is_in_any_answer(self) -> None:
         for command in (["status"], ["jobs"], ["explain"]):
@@ -186,7 +186,7 @@ class TestMine:
     def test_a_file_cannot_say_who_calls(self, tmp_path: Path) -> None:
         (tmp_path / "s.json").write_text("{}")
         code, said = refused("jobs", "-s", str(tmp_path / "s.json"), "--mine")
-        assert (code, "--mine asks the cluster who you are" in said) == (2, True)
+        assert (code, "--mine reads from the cluster who you are" in said) == (2, True)
 
 
 @pytest.mark.usefixtures("lead")

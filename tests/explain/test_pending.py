@@ -143,9 +143,9 @@ CASES: dict[Reason, tuple[Callable[[], Snapshot], str]] = {
         more_than_is_free,
         "1 free for it (quota 5, used 4, at most 7 with borrowing)",
     ),
-    Reason.WAITING_FOR_PREEMPTED_WORKLOADS: (victims_still_leaving, "team-b/b-low was told to leave for it"),
+    Reason.WAITING_FOR_PREEMPTED_WORKLOADS: (victims_still_leaving, "team-b/b-low was preempted for it"),
     Reason.PENDING_EVALUATION: (not_looked_at_yet, "There is quota for it; the scheduler has yet to look at it"),
-    Reason.BEING_PREEMPTED: (told_to_leave, "told to leave at 11:59 (Preempted) and still holds its quota"),
+    Reason.BEING_PREEMPTED: (told_to_leave, "evicted at 11:59 (Preempted) and still holds its quota"),
     Reason.ADMITTED_WAITING_FOR_NODES: (
         more_quota_than_nodes,
         "offer 3 GPUs, and workloads admitted before it hold 3",
@@ -233,7 +233,7 @@ def test_who_keeps_out_of_the_queue_is_told_why() -> None:
     assert answer.because == "It stays out of the queue until these gates are opened: cost."
     held = changed(item, status=conditions(("QuotaReserved", "False", "OnHold", "Job is on hold")))
     answer = explain_workload(full().put(held).snapshot(), "it")
-    assert (answer.reason, answer.because) == (Reason.ON_HOLD, "Its job wants no quota now: Job is on hold.")
+    assert (answer.reason, answer.because) == (Reason.ON_HOLD, "Its job needs no quota now: Job is on hold.")
     pods = changed(item, status=conditions(("WaitingForReplacementPods", "True", "PodsFailed", "some failed")))
     answer = explain_workload(full().put(pods).snapshot(), "it")
     assert (answer.reason, "pods that replace failed ones" in answer.because) == (Reason.SUSPENDED, True)

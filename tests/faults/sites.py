@@ -58,7 +58,7 @@ class Kind(StrEnum):
 
 
 REFUSALS: Final = frozenset({Kind.LIMIT_REACHED, Kind.INVALID, Kind.NOT_FOUND, Kind.DENIED})
-"""After these a write is not asked for again before a day has passed."""
+"""After these a write is not tried again before a day has passed."""
 OF_STATES: Final = (Kind.STOPPED, Kind.TIMED_OUT)
 OF_LISTS: Final = (Kind.LATE_LISTS, Kind.VERY_LATE_LISTS)
 _LATE_LISTS: Final = frozenset({"ListComputeQuotas", "ListClusterSchedulerConfigs"})

@@ -101,7 +101,7 @@ def test_all_mistakes_of_the_section_are_named_at_once() -> None:
 )
 def test_hours_that_leave_no_time_are_refused(quiet: list[dict[str, str]]) -> None:
     [(where, _, rule)] = violations(notices={"quietHours": quiet})
-    assert (where, rule) == ("notices.quietHours", "leaves no time to tell anybody: name no topics instead")
+    assert (where, rule) == ("notices.quietHours", "leaves no time for notices: name no topics instead")
 
 
 def at(text: str, zone: str = BERLIN) -> datetime:

@@ -1,27 +1,42 @@
-"""The project's own style, beside proselint's: plain words, the field's terms, nothing personified.
+"""The project's own style, in addition to proselint's: plain words, the field's terms, nothing personified.
 
-Each entry is a pattern (RE2, whole words, case ignored) with what to write instead.
+Each entry is a pattern (RE2 and Python's `re`, whole words, case ignored) with what to write instead. It holds for
+Markdown, docstrings, comments and messages.
 """
 
 from typing import Final
 
 WORDS: Final = {
     "all the same": "anyway",
+    "anew": "again",
+    "(?:is|are|was|were) asked": "... is called, queried, needed",
+    "(?:is|are|was|were) to be": "will be, should be",
+    "asks for": "requests, needs",
+    "believe|believes|believed": "take, use, accept",
     "by and by": "later",
+    "dies": "stops, ends",
     "for ever": "forever",
+    "goes on": "continues",
     "grave|graver|gravest": "severe",
     "hear|hears|heard": "get, receive, be notified of",
+    "in no time at all": "with zero latency",
+    "knows|knew": "has, lists, records, supports",
+    "lets? go": "release, drop",
     "mend|mends|mended|mending": "fix",
     "no trouble": "harmless",
-    "otherwise than": "differently from",
-    "round the stack": "bypass the stack",
-    "speaks|speaks of": "names, says",
-    "tells": "says, shows, sends, reports",
-    "of which (?:the|a) [a-z]+ has (?:none|no)": "if there is no ...",
-    "in no time at all": "with zero latency",
+    "nobody knows|nobody can tell": "... is unknown",
     "nothing of [A-Z][a-z]+ is asked": "... is not called",
+    "of his own accord|of its own accord": "by itself",
+    "of which (?:the|a) [a-z]+ has (?:none|no)": "if there is no ...",
+    "otherwise than": "differently from",
+    "remembers|remembered": "keeps, records",
+    "round the stack": "bypass the stack",
+    "speak|speaks|speaks of": "name, use, describe",
+    "tell|tells|told|telling": "say, show, report, notify, distinguish",
+    "thereof|whereof|wherefore|whereupon": "of it, why, then",
+    "wants? to be": "should be",
 }
-"""Private, personified or old words, which the project's first texts had."""
+"""Private, personified or old words, which the first texts of the project had."""
 
 OFF: Final = (
     "typography",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.prose.style import WORDS
+from tests.prose.texts import files_of_people, of_python, prose_of, texts_of
 
 READ = ("*.md", "*.py", "*.yaml", "*.j2", "*.html")
 WIDTH = 120
@@ -29,6 +30,68 @@ def test_no_text_has_a_sentence_that_was_to_be_rewritten() -> None:
 @pytest.mark.parametrize("words", WORDS)
 def test_each_rule_of_the_style_is_a_pattern(words: str) -> None:
     assert re.compile(words).search("plain words") is None
+
+
+def test_no_text_has_a_word_that_the_style_replaces() -> None:
+    """Pages, docstrings, comments, messages, templates: what `make lint` checks, without proselint."""
+    avoided = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
+    files = files_of_people()
+    assert {file.suffix for file in files} == {".md", ".py", ".j2", ".yaml", ""}
+    found = [
+        f"{file}:{begins + text.count(chr(10), 0, match.start())}: {match[0]!r}"
+        for file in files
+        for begins, text in texts_of(file)
+        for match in avoided.finditer(text)
+    ]
+    assert found == []
+
+
+SOURCE = '''"""What a module does."""
+
+NAME = "taskgov/knows"
+SAID = f"{NAME} tells nobody"  # a comment that hears
+
+
+def done(text: str) -> str:
+    """Return it.
+
+    >>> tell("me")
+    `tells` is code.
+    """
+    return "one_word" + "two words" + text
+'''
+
+
+def test_texts_of_python_are_docstrings_messages_and_comments_without_code() -> None:
+    texts = {" ".join(text.split()): line for line, text in of_python(SOURCE)}
+    assert texts == {
+        "What a module does.": 1,
+        "{} tells nobody": 4,
+        "# a comment that hears": 4,
+        "Return it. is code.": 8,
+        "two words": 13,
+    }
+
+
+def test_texts_of_markdown_keep_their_lines_and_lose_code_addresses_and_comments() -> None:
+    page = "# A page\n\n```console\n$ tell\n```\n\nSee `tell` and [it](tells.md).\n<!-- told -->\n"
+    prose = prose_of(page)
+    assert (len(prose), prose.count("\n")) == (len(page), page.count("\n"))
+    assert prose.split() == ["#", "A", "page", "See", "and", "[it", "."]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "texts"),
+    [
+        ("a.yaml", "Key: 1 # why\nDescription: A text\nOther: no text\n", ["why", "A text"]),
+        ("a.j2", "<p>Seen {{ tells }}</p>{# a note #}{% if told %}", ["Seen", "a", "note"]),
+        ("Makefile", "all: one ## Make it\n\tcc one\n", ["Make it"]),
+    ],
+)
+def test_texts_of_other_files(tmp_path: Path, name: str, source: str, texts: list[str]) -> None:
+    file = tmp_path / name
+    file.write_text(source)
+    assert " ".join(" ".join(text.split()) for _, text in texts_of(file)) == " ".join(texts)
 
 
 def test_markdown_wraps_at_120_characters() -> None:

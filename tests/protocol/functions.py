@@ -219,7 +219,7 @@ class _Unlisted:
 
 
 def _made(service: Any, world: World, **others: Any) -> Any:
-    """Make a service of the product with what it asks for by name."""
+    """Make a service of the product with what it requests by name."""
     known = {
         "backends": _HyperPod(world),
         "documents": _Documents(),

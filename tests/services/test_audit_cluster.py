@@ -277,7 +277,7 @@ def test_a_topic_that_cannot_be_told_does_not_fail_the_audit_and_is_named() -> N
     world.audit()
     assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
     [(_, text)] = world.notices.sent
-    assert f"Not told: {TEAM_A}, of team-a: Topic does not exist" in text
+    assert f"Not sent: {TEAM_A}, of team-a: Topic does not exist" in text
     assert world.measured("NoticesFailed") == [1]
 
 
@@ -297,7 +297,7 @@ def test_whatever_one_topic_does_the_others_and_the_cluster_are_told(error: Exce
     world.audit()
     assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
     [(_, text)] = world.notices.sent
-    assert f"Not told: {TEAM_A}, of team-a: {type(error).__name__} at memory.py:" in text
+    assert f"Not sent: {TEAM_A}, of team-a: {type(error).__name__} at memory.py:" in text
     assert world.measured("NoticesFailed") == [1]
 
 
@@ -316,7 +316,7 @@ def test_a_topic_whose_findings_cannot_be_claimed_does_not_keep_the_others_from_
     monkeypatch.setattr(world.cluster.state, "count_once", first_fails)
     world.audit()
     assert [topic for topic, _, _ in world.topics.sent] == [TEAM_A.replace("team-a", "team-b")]
-    assert "Not told: " in world.notices.sent[0][1]
+    assert "Not sent: " in world.notices.sent[0][1]
 
 
 def test_a_topic_outside_the_prefix_is_a_finding_and_gets_no_message() -> None:

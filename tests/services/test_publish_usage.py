@@ -335,7 +335,7 @@ class UnmarkableState(InMemoryState):
 
 @dataclass
 class UnconfirmableState(InMemoryState):
-    """A table that cannot keep that people were told."""
+    """A table that cannot record that people were notified."""
 
     def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
         raise ThrottledError("put item")
@@ -374,7 +374,7 @@ def test_a_notice_that_cannot_be_confirmed_is_sent_and_the_fault_is_reported() -
     world = Published(GovernedCluster(state=UnconfirmableState()))
     world.use_case(the_end(world, "unfinished", error="ThrottledError: slow down"))
     assert len(world.notices.sent) == 1
-    assert world.failures.reported == [("ml-cluster", "keep that people were told", "ThrottledError")]
+    assert world.failures.reported == [("ml-cluster", "record that people were notified", "ThrottledError")]
 
 
 def test_an_incident_in_a_plan_is_told_even_when_nothing_is_changed() -> None:

@@ -482,7 +482,7 @@ def test_usage_is_measured_and_counted_whatever_becomes_of_telling() -> None:
     publish = told.cluster.publish_usage(bus=told.bus, topics=told.topics, meter=meter, failures=failures)
     assert publish(PublishUsageRequest()).published > 0
     assert [each.value for _, each in meter.recorded if each.name == "Preemptions"] == [1]
-    assert failures.reported == [("ml-cluster", "tell teams", "InvalidRequestError")]
+    assert failures.reported == [("ml-cluster", "notify teams", "InvalidRequestError")]
 
 
 def test_topics_that_are_not_told_are_logged_and_measured() -> None:

@@ -1,1 +1,1 @@
-"""The command line: what a person asks of taskgov on the own machine."""
+"""The command line: what a person runs of taskgov on the own machine."""

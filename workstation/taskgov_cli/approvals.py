@@ -1,7 +1,7 @@
 """`taskgov approve` and `taskgov reject`: a person answers the run that waits for approval.
 
 The answer is an order to the stack's signed entry: AWS attests who gave it, and the function behind the entry keeps
-that beside the request and tells the run. The task token of the waiting run never leaves the stack.
+that with the request and sends it to the run. The task token of the waiting run never leaves the stack.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def approve(
 def reject(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
-    """Refuse a plan that waits for approval: nothing is applied, and the same changes are not asked for again soon.
+    """Refuse a plan that waits for approval: nothing is applied, and the same changes are not tried again soon.
 
     Example: taskgov reject plan-0123456789abcdef
     """

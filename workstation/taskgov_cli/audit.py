@@ -87,7 +87,7 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def fails(report: Report, fail_on: FailOn) -> bool:
-    """Tell whether the report has a finding that is as severe as `fail_on`, or more."""
+    """Return whether the report has a finding that is as severe as `fail_on`, or more."""
     order = list(Severity)
     worst = worst_severity(report.findings)
     return fail_on != "never" and worst is not None and order.index(worst) >= order.index(Severity(fail_on))
@@ -109,7 +109,7 @@ def shown(report: Report) -> Iterator[RenderableType]:
 
 
 def _trend(report: Report) -> Iterator[RenderableType]:
-    """Return what is otherwise than in earlier audits: figures, new findings, and those that are gone."""
+    """Return what differs from earlier audits: figures, new findings, and those that are gone."""
     yield Text(trend_note(report), style="bold")
     for finding in report.findings:
         if finding.is_new:

@@ -71,7 +71,7 @@ def _made(path: QuotaPath, there: list[Actual]) -> int | None:
     """Return how many changes of a path stand now; None when somebody wrote something else."""
     kept = next((actual for actual in there if _id(actual) in path.deleted_ids), None)
     if kept is not None:
-        return 0  # what was to be deleted is still there
+        return 0  # what should be deleted is still there
     if path.first.resource_id is not None and path.first.kind not in DELETIONS:
         now = next((actual for actual in there if _id(actual) == path.first.resource_id), None)
     elif path.is_policy:

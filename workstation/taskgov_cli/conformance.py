@@ -130,7 +130,7 @@ def _cases(path: Path) -> Sequence[Any]:
         raise ValueError("it is nested too deeply to be read") from None
     cases = content.get("cases") if isinstance(content, dict) else content
     if not isinstance(cases, list):
-        raise ValueError('a file of cases is a list, or an object with a list "cases"')  # noqa: TRY004 - told with the others
+        raise ValueError('a file of cases is a list, or an object with a list "cases"')  # noqa: TRY004 - reported with others
     return cases
 
 

@@ -1,6 +1,6 @@
 """Find where an answer first differs from a recorded expectation.
 
-Knows which fields are amounts, lists in no order, or not compared.
+Defines which fields are amounts, lists in no order, or not compared.
 """
 
 from __future__ import annotations

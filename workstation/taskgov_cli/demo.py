@@ -290,5 +290,5 @@ def chosen(names: tuple[str, ...]) -> tuple[Path, ...]:
 
 
 def wants_first_day(names: tuple[str, ...]) -> bool:
-    """Tell whether the first day is among what was asked for."""
+    """Return whether the first day is among what was requested."""
     return any(name in first_day.NAME for name in names)

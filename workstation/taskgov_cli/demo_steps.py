@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.step_result import Check, StepResult
 
 TOLD = frozenset({"event", "execution", "denied", "settled"})
-"""Moments that tell the story; the rest is in `--json`."""
+"""The main moments of the story; the rest is in `--json`."""
 GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
 """Names that CloudFormation generates."""
 GPU = "nvidia.com/gpu"
@@ -65,7 +65,7 @@ def _story(result: StepResult) -> Iterator[RenderableType]:
 
 
 def _is_own_document(moment: Moment) -> bool:
-    """Tell whether it is the bucket's word of a document that no rule waits for: a snapshot, a plan, a report."""
+    """Return whether it is a bucket event that no rule matches: of a snapshot, a plan, a report."""
     event = moment.detail.get("event", {})
     return event.get("source") == "aws.s3" and not event["detail"]["object"]["key"].startswith("policies/")
 
@@ -95,7 +95,7 @@ def _plan(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[RenderableType]:
-    """Return what an audit found, what is muted, new or gone, and which topics of teams were told."""
+    """Return what an audit found, what is muted, new or gone, and which topics of teams were notified."""
     yield Text(f"   audit     {len(report['findings'])} findings, {len(report['muted'])} muted")
     for finding in report["findings"]:
         new = " (new)" if finding["isNew"] else ""
@@ -106,7 +106,7 @@ def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[
     for finding in report["trend"]["resolved"]:
         yield Text(f"     gone: {finding['subject']} {finding['code']}", style="dim")
     for topic, text in told:
-        yield Text(f"     told {topic}: {text.splitlines()[0]}", style="dim")
+        yield Text(f"     sent to {topic}: {text.splitlines()[0]}", style="dim")
 
 
 def _teams(result: StepResult) -> RenderableType:

@@ -1,4 +1,4 @@
-"""The deployed stack that a command speaks to: its table, bucket and bus, found by the outputs of the stack."""
+"""The deployed stack that a command uses: its table, bucket and bus, found by the outputs of the stack."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Cluster = Annotated[
     str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
 ]
 OfCluster = Annotated[
-    str | None, typer.Option("--cluster", "-c", help="The plan's cluster; else every cluster is asked.", metavar="NAME")
+    str | None, typer.Option("--cluster", "-c", help="The plan's cluster; default: all are searched.", metavar="NAME")
 ]
 PlanId = Annotated[str, typer.Argument(help="As the notice or `taskgov history` names it.", metavar="PLAN_ID")]
 
@@ -40,7 +40,7 @@ DEFAULT_STACK: Final = "taskgov"
 
 
 class RefusedError(Exception):
-    """What was asked cannot be done as things stand; the message says why, and what to do next."""
+    """The request cannot be met at present; the message says why, and what to do next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def smoke(
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A parameter of the template that the account asks for. Repeat."),
+        typer.Option(metavar="NAME=VALUE", help="A parameter of the template that the account requires. Repeat."),
     ] = None,
     report_file: Annotated[
         Path | None,

@@ -90,7 +90,7 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     yield Text.assemble((answer.workload, "bold"), ": ", (answer.reason.value, style))
     yield Text(f"  {answer.because}")
     yield from (Text(f"  {sentence}.") for sentence in answer.borrowing)
-    yield Text(f"  Asks for {all_words(answer.asks)}; so since {answer.since:%Y-%m-%d %H:%M}.")
+    yield Text(f"  Requests {all_words(answer.asks)}; in this state since {answer.since:%Y-%m-%d %H:%M}.")
     yield from (Text(f"  It was {sentence}.", style="yellow") for sentence in answer.history)
     if answer.uncertain:
         said = "It may be preempted, not certain" if answer.may_be_preempted else "What follows is not certain"

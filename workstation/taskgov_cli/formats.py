@@ -59,7 +59,7 @@ def answer(
     as_json: bool,
     markdown: Callable[[], str] | None = None,
 ) -> None:
-    """Print an answer in the form that was asked for.
+    """Print an answer in the form that was requested.
 
     `data` returns what programs get, `parts` are what people read, of which empty tables are left out; `markdown`
     returns the text of a command that has Markdown of its own. Raises `typer.BadParameter` for two forms at once.

@@ -24,7 +24,7 @@ class Grid:
     """Which columns hold numbers, and are right-aligned."""
     rows: tuple[tuple[Text, ...], ...]
     main: bool = False
-    """Whether it holds what the command is asked for: the table that CSV is made of."""
+    """Whether it is the main table of the command: CSV is made of it."""
 
     def untitled(self) -> Grid:
         """Return the table without its title, for a place that names it already."""

@@ -63,7 +63,7 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.
+    """List tasks: team, kind, priority, state, what each requests and borrows. `explain` takes a name from it.
 
     With the rights of a member of a team, it lists that team's, and says what it cannot see.
 
@@ -73,7 +73,7 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
         raise typer.BadParameter("--watch looks at a live cluster: give --cluster, without --json and --format")
 
     if mine and cluster is None:
-        raise typer.BadParameter("--mine asks the cluster who you are: give --cluster")
+        raise typer.BadParameter("--mine reads from the cluster who you are: give --cluster")
     states = state or [task_state for task_state in TaskState if task_state != TaskState.FINISHED]
 
     def look() -> Listed:
@@ -147,7 +147,7 @@ def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine:
 def _shown(listed: Listed) -> Iterator[RenderableType]:
     now = listed.snapshot.taken_at
     rows = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
-    columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "asks for", "borrowed", "age")
+    columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "requests", "borrowed", "age")
     counts = ", ".join(_counted(listed.tasks)) or "no tasks"
     head = Text.assemble((listed.snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")
     yield head

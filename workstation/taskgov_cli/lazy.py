@@ -38,7 +38,7 @@ def _of(made: typer.Typer, name: str) -> Any:
 
 
 class _Commands(MutableMapping[str, Any]):
-    """The commands by name; each is imported when somebody asks for it."""
+    """The commands by name; each is imported on first use."""
 
     def __init__(self, places: Mapping[str, Lazy]) -> None:
         self._places = places

@@ -2,8 +2,7 @@
 
 It takes the AWS credentials of the environment for SageMaker and EKS; Kubernetes is read with a token for the EKS
 cluster, or through a context of the kubeconfig. With `--stack`, the deployed stack's bucket and table give the policy
-document and what is remembered (since when nodes are healthy, what was applied, who edited, what earlier audits found);
-without, nothing is remembered.
+document and the memory of the stack: health of nodes, applied quotas, edits, earlier audits.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ ASK: Final = {
     ),
     "jobs": Lazy(
         "taskgov_cli.jobs:jobs",
-        "List tasks: team, kind, priority, state, what each asks for and borrows. `explain` takes a name from it.",
+        "List tasks: team, kind, priority, state, what each requests and borrows. `explain` takes a name from it.",
     ),
     "explain": Lazy(
         "taskgov_cli.explain:explain",
@@ -42,7 +42,7 @@ ASK: Final = {
     ),
     "snapshot": Lazy(
         "taskgov_cli.snapshots:snapshot",
-        "Read a live cluster once, for questions that are asked offline. Nothing is written to it.",
+        "Read a live cluster once, for offline questions. Nothing is written to it.",
     ),
     "replay": Lazy(
         "taskgov_cli.replay:replay",
@@ -69,7 +69,7 @@ CHANGE: Final = {
     ),
     "reject": Lazy(
         "taskgov_cli.approvals:reject",
-        "Refuse a plan that waits for approval: nothing is applied, and the same changes are not asked for again soon.",
+        "Refuse a plan that waits for approval: nothing is applied, and the same changes are not tried again soon.",
     ),
     "rollback": Lazy(
         "taskgov_cli.rollback:rollback",

@@ -34,7 +34,7 @@ class InterruptedByPersonError(GovernanceError):
 
 @dataclass(slots=True)
 class Interruption:
-    """Whether somebody wants the command to end. Looked at between writes, so that it is known what was written."""
+    """Whether the command should end. Looked at between writes, so that it is known what was written."""
 
     signal_name: str | None = None
 
@@ -42,7 +42,7 @@ class Interruption:
         """Return unless a signal came. Raises InterruptedByPersonError."""
         if self.signal_name is not None:
             raise InterruptedByPersonError(
-                f"{self.signal_name} ended the command; what it wrote stands, and the next run goes on from there"
+                f"{self.signal_name} ended the command; what it wrote stands, and the next run continues from there"
             )
 
 
@@ -61,7 +61,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
 
     A signal does not end the command at once: it is noted, so that the record is left and the lock freed.
 
-    A run is asked for when the lock is released: one that was started before and found the lock taken has left without
+    A run is requested when the lock is released: one that was started before and found the lock taken has left without
     a trace. Raises RefusedError while a run holds it, and where another stack governs the cluster; GovernanceError.
     """
     _stand_down(place, cluster_arn)
@@ -126,7 +126,7 @@ def _take(place: Deployed, cluster_arn: str, owner: str, interruption: Interrupt
 
 
 def _release(place: Deployed, cluster_arn: str, held: Held) -> None:
-    """Let go of the lock, unless a run took it over meanwhile."""
+    """Release the lock, unless a run took it over meanwhile."""
     try:
         with translated(f"release the lock of {cluster_arn}"):
             place.table.update_item(

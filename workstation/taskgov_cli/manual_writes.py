@@ -96,7 +96,7 @@ class ManualWrites:
         )
 
     def unsettled(self, direction: Direction, following: int) -> str | None:
-        """Wait until what was gone over has settled; return what has not, or is not as it was to be.
+        """Wait until what was gone over has settled; return what has not, or differs from the plan.
 
         `following` is the change that is due next. Raises GovernanceError.
         """

@@ -1,4 +1,4 @@
-"""Which tasks are the caller's own? `taskgov jobs --mine` asks the cluster who calls, and the jobs whose they are.
+"""Which tasks are the caller's own? `taskgov jobs --mine` reads caller and owners from the cluster.
 
 Kubernetes answers who calls (SelfSubjectReview, authentication.k8s.io/v1; on EKS the ARN of the user or of the role's
 session, unless the access entry gives another name). It keeps nobody's name on an object: `managedFields` has the
@@ -47,7 +47,7 @@ class Mine:
     """What was found of the caller's own."""
 
     username: str
-    """By what name Kubernetes knows the caller."""
+    """The name of the caller in Kubernetes."""
     jobs: frozenset[tuple[str, str, str]]
     """Team, kind and job, as in `taskgov.usage.tasks.Task`."""
     unowned: int
@@ -61,7 +61,7 @@ class Mine:
 
 
 def whoami(api: Requests) -> str:
-    """Return by what name Kubernetes knows the caller. Raises GovernanceError."""
+    """Return the name of the caller in Kubernetes. Raises GovernanceError."""
     answer = api.send("POST", _WHO, "ask Kubernetes who you are", _REVIEW, {})
     name = ((answer.get("status") or {}).get("userInfo") or {}).get("username")
     if not name:

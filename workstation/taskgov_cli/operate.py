@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Position(StrEnum):
-    """Where the stop switch is to be."""
+    """The wanted state of the stop switch."""
 
     ON = "on"
     OFF = "off"
@@ -51,7 +51,7 @@ def reconcile(
     else:
         if retry_refused:
             what = ", ".join(forgotten) or "nothing, no refused write is on record"
-            console().print(f"Asks again for: {what}.", markup=False)
+            console().print(f"Tries again: {what}.", markup=False)
         console().print(f"Asked for a run on {cluster}. See what came of it: taskgov history {cluster}", markup=False)
 
 
@@ -80,7 +80,7 @@ def stop(
 def request_run(place: Deployed, cluster_arn: str, *, retry_refused: bool = False) -> dict[str, Any]:
     """Order a run; return what the entry answers: `eventId`, and as `by` whom AWS attests. Raises GovernanceError.
 
-    With `retry_refused`, the run asks again for the writes that were refused until now.
+    With `retry_refused`, the run tries again the writes that were refused until now.
     """
     return give(place, RunOrder(action="reconcile", cluster_arn=cluster_arn, retry_refused=retry_refused))
 

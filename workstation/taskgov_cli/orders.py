@@ -1,6 +1,6 @@
 """Send an order to the stack's entry, signed with the credentials of whoever runs the command.
 
-The entry is a function URL or an HTTP API with IAM (output `OrderEntryUrl`): AWS checks the signature and tells the
+The entry is a function URL or an HTTP API with IAM (output `OrderEntryUrl`): AWS checks the signature and names the
 function who called. What the function records and what commands print as "by" is its answer, not this machine's word.
 """
 
@@ -59,7 +59,7 @@ def give(place: Deployed, order: Order) -> dict[str, Any]:
 def by_hand(place: Deployed, action: str, cluster_arn: str, plan_id: str) -> str:
     """Record that this person is about to `apply` or `rollback` a plan by hand; return whom AWS attests.
 
-    Raises RefusedError, GovernanceError: then nothing is to be written.
+    Raises RefusedError, GovernanceError: then nothing may be written.
     """
     order = ManualOrder.parse({"action": action, "clusterArn": cluster_arn, "planId": plan_id})
     return str(give(place, order)["by"])

@@ -48,7 +48,7 @@ class Questions:
         self._taken = 0
 
     def ask(self, step: Step) -> Iterator[Answer]:
-        """Ask what a step asks, in the cluster as it is now."""
+        """Run the question of a step, in the cluster as it is now."""
         if not step.ask:
             return
         self._taken += 1

@@ -2,7 +2,7 @@
 
 A machine is one instance with one GPU, so that quotas are as fine as the trace. The plan is made as in operation: from
 a snapshot of the machines and the policy document, again each time when their number changes. A preempted job begins
-anew (no checkpoint): that is the worst case of what preemption costs.
+again (no checkpoint): that is the worst case of what preemption costs.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from taskgov_cli.replay_traces import Trace
 
 MACHINE: Final = "ml.g5.8xlarge"
-"""One GPU, whose numbers everybody knows."""
+"""One GPU, whose numbers are known."""
 ARN: Final = "arn:aws:sagemaker:us-east-1:111122223333:cluster/replay000000"
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH: Final = 60 * SECOND
 """How long freed quota is gathered before waiting jobs get another look: Kueue's second, made a minute for speed."""
 STEPS: Final = 200
-"""How often progress is told."""
+"""How often progress is shown."""
 
 
 def default_policy(trace: Trace, borrow_limit: int) -> PolicyDocument:

@@ -68,7 +68,7 @@ def _write(output: Path, body: bytes) -> None:
 
 
 def _name(cluster: str) -> str:
-    """Return the cluster's name; of an EKS cluster the ARN tells it."""
+    """Return the cluster's name; for an EKS cluster the ARN has it."""
     return cluster.rpartition("/")[2]
 
 

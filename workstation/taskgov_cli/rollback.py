@@ -52,12 +52,12 @@ WORDS: Final = {
     ChangeState.CHANGED_SINCE: Text("was changed since", style="red"),
 }
 RESTORED: Final = Text("restored", style="green")
-NOT_SURE: Final = Text("was to be restored", style="yellow")
+NOT_SURE: Final = Text("should be restored", style="yellow")
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """A plan that is to be taken back."""
+    """A plan to roll back."""
 
     place: Deployed
     plan: Plan
@@ -147,7 +147,7 @@ def rollback(
 
 
 def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
-    """Return what is to be restored. Raises RefusedError when a change is not what the plan wrote any more."""
+    """Return what to restore. Raises RefusedError when a change is not what the plan wrote any more."""
     foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
     if foreign:
         raise RefusedError(

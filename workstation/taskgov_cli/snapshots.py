@@ -89,7 +89,7 @@ def snapshot(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="The snapshot is JSON anyway.")] = False,  # noqa: ARG001
 ) -> None:
-    """Read a live cluster once, for questions that are asked offline. Nothing is written to it.
+    """Read a live cluster once, for offline questions. Nothing is written to it.
 
     Example: taskgov snapshot ml-cluster --stack taskgov -o ml-cluster.json
     """

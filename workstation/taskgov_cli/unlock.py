@@ -37,7 +37,7 @@ def unlock(
     """
     with told():
         if yes and not reason.strip():
-            raise RefusedError("--yes needs --reason TEXT: why the lock is freed goes on record")
+            raise RefusedError("--yes needs --reason TEXT: the record keeps why the lock is freed")
         place = deployed(stack)
         arn = place.arn_of(cluster)
         lock = place.state.lock_of(arn)
@@ -85,7 +85,7 @@ def _lines(cluster: str, lock: Lock, execution: Execution | None, *, freed: bool
     if execution is not None:
         lines.append(f"That execution began {execution.started_at.isoformat()} and is {execution.status}.")
     if freed:
-        lines.append(f"It is free now, and a run was asked for: taskgov history {cluster}")
+        lines.append(f"It is free now, and a run was requested: taskgov history {cluster}")
     else:
         lines.append(f'Nothing was changed. To free it: taskgov unlock {cluster} --yes --reason "..."')
     return lines

@@ -1,4 +1,4 @@
-"""Mend CloudTrail's answer for a trail that was created and not told what to record.
+"""Fix CloudTrail's answer for a trail that was created without event selectors.
 
 moto says that it records nothing; by the service's documentation (PutEventSelectors) it records all management events,
 reads and writes, and GetEventSelectors says so.

@@ -1,6 +1,6 @@
 """Answer for EKS: where a cluster's API server is, which add-ons it runs, and who has an access entry.
 
-Updates of a cluster or an add-on are done at once. `groups_of` is what the cluster's API server asks of a caller.
+Updates of a cluster or an add-on are done at once. `groups_of` is how the cluster's API server finds a caller's groups.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Eks:
         return None if groups is None else frozenset(groups)
 
     def username_of(self, access_key: str) -> str:
-        """Return by what name Kubernetes knows a caller: the ARN, where the access entry names no other."""
+        """Return the name of a caller in Kubernetes: the ARN, where the access entry names no other."""
         return self._account.identities.principal(access_key).arn
 
     # Clusters

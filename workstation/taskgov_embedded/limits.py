@@ -1,4 +1,4 @@
-"""What the account may use, as Lambda, Service Quotas and Step Functions tell it before anything is deployed.
+"""What the account may use, as Lambda, Service Quotas and Step Functions report it before a deployment.
 
 The values are AWS's documented defaults of an older account; a test changes them. Nothing enforces them here.
 """

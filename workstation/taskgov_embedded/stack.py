@@ -165,7 +165,7 @@ class Stack:
         machine_roles.check(self._resources, self.requests)
 
     def update(self, template: str | Path, parameters: Mapping[str, str] | None = None) -> str | None:
-        """Deploy another template, or the same one with other parameters, while everything else goes on.
+        """Deploy another template, or the same one with other parameters, while everything else continues.
 
         Returns None; or why CodeDeploy took a new version back, and then everything is as it was before.
         """
@@ -259,7 +259,7 @@ class Stack:
     def as_person(self, person: str | None) -> Iterator[None]:
         """Let code that finds its credentials as a person's does be this user's; the operator's for None."""
         with process.variables({"AWS_ACCESS_KEY_ID": self.account.identities.key_of(person or "")}):
-            boto3.setup_default_session()  # a command is a process of its own: it reads its credentials anew
+            boto3.setup_default_session()  # a command is a process of its own: it reads its credentials again
             try:
                 yield
             finally:

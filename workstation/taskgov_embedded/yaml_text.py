@@ -14,7 +14,7 @@ _SAFE: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _TemplateLoader(_SAFE):  # type: ignore[valid-type, misc]
-    """Knows the short forms of CloudFormation's functions (`!Ref`, `!Sub`) too."""
+    """Reads the short forms of CloudFormation's functions (`!Ref`, `!Sub`) too."""
 
 
 _TemplateLoader.add_multi_constructor("!", intrinsics_multi_constructor)

@@ -68,7 +68,7 @@ class _Life:
 
 
 def _history(begin: Begin, known: RunTimes) -> Mapping[str, _Life]:
-    """Let a cluster go on in time, and tell what becomes of each workload to which anything happens."""
+    """Advance a cluster in time, and return what becomes of each workload that changes."""
     snapshot, world = begin.snapshot, begin.world.copy()
     running = {key for key in world.workloads() if world.admission(key) is not None}
     timeline = simulation_of(world, snapshot, known).run(instant(until(snapshot)))

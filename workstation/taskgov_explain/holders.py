@@ -1,4 +1,4 @@
-"""Who holds what of the instance types that a workload asks for: teams, and their workloads."""
+"""Who holds what of the instance types that a workload requests: teams, and their workloads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ _SENTENCES: Final[Mapping[Part, str]] = {
     Part.PRIORITY_CLASSES: "priority classes: what a class is worth, where a task does not say it",
     Part.LIMIT_RANGES: "limit ranges: what they add to a task's requests, and which tasks are refused for them",
     Part.RUNTIME_CLASSES: "runtime classes: what they add to a task's requests",
-    Part.QUOTAS: "compute quotas in SageMaker: what the teams' quotas are to be",
+    Part.QUOTAS: "compute quotas in SageMaker: the planned quotas of the teams",
     Part.CLUSTER_POLICY: "the cluster policy: whether idle quota is shared by weight",
     Part.INSTANCES: "SageMaker's list of instances: those that have not joined the cluster",
 }

@@ -1,7 +1,7 @@
 """Why does my task wait, by what I may see? `taskgov explain` of a person who does not see all teams.
 
 Only what rests on the task itself, its own queues, flavors and nodes is judged. Where the scheduler would have to be
-asked, which needs every team's queue and work, Kueue's own words are told instead.
+run, which needs every team's queue and work, the answer has Kueue's own words.
 """
 
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def _no_matching_flavor(case: Case) -> str | None:
 
 
 def _waiting_for_nodes(case: Case) -> str | None:
-    """Believe Kueue, which saw the pods: machines that other teams' work holds are not visible."""
+    """Take Kueue's answer, which includes the pods: machines that other teams' work holds are not visible."""
     ready = case.conditions.get("PodsReady")
     if case.admission is None or ready is None or ready.status:
         return None

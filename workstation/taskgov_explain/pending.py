@@ -66,7 +66,7 @@ def _on_hold(case: Case) -> str | None:
             return f"{kind} {queue['metadata']['name']} is stopped ({policy}): it admits nothing."
     reserved = case.conditions.get("QuotaReserved")
     if reserved is not None and not reserved.status and reserved.reason == Reason.ON_HOLD:
-        return f"Its job wants no quota now: {reserved.message}."
+        return f"Its job needs no quota now: {reserved.message}."
     return None
 
 
@@ -147,7 +147,7 @@ def _waiting_for_pods_ready(case: Case) -> str | None:
 def _exceeds_max_quota(case: Case) -> str | None:
     if not case.is_pending or case.assignment is None or case.assignment.blocker is not Blocker.EXCEEDS_MAX_QUOTA:
         return None
-    return f"{case.named.shown} asks for more than {case.queue_name} can ever have: {_shortfall_words(case)}."
+    return f"{case.named.shown} requests more than {case.queue_name} can ever have: {_shortfall_words(case)}."
 
 
 def _waiting_for_quota(case: Case) -> str | None:
@@ -159,14 +159,14 @@ def _waiting_for_quota(case: Case) -> str | None:
         return f"There is room for it now, but those before it take it: {', '.join(ahead)}."
     if case.victims:
         return f"It could preempt {len(case.victims)} workload(s), but others are before it in line."
-    return f"{case.named.shown} asks for more than is free: {_shortfall_words(case)}."
+    return f"{case.named.shown} requests more than is free: {_shortfall_words(case)}."
 
 
 def _waiting_for_preempted(case: Case) -> str | None:
     leaving = _victims_on_the_way(case) if case.is_pending else ()
     if not leaving:
         return None
-    return f"{', '.join(leaving)} {'was' if len(leaving) == 1 else 'were'} told to leave for it and still hold quota."
+    return f"{', '.join(leaving)} {'was' if len(leaving) == 1 else 'were'} preempted for it and still hold quota."
 
 
 def _pending_evaluation(case: Case) -> str | None:
@@ -183,7 +183,7 @@ def _pending_evaluation(case: Case) -> str | None:
 def _being_preempted(case: Case) -> str | None:
     if not case.holds("Evicted"):
         return None
-    return f"It was told to leave at {case.since('Evicted'):%H:%M} ({_evicted_by(case)}) and still holds its quota."
+    return f"It was evicted at {case.since('Evicted'):%H:%M} ({_evicted_by(case)}) and still holds its quota."
 
 
 def _admitted_waiting_for_nodes(case: Case) -> str | None:
@@ -276,7 +276,7 @@ def _number(resource: str, amount: int) -> str:
 
 
 def _victims_on_the_way(case: Case) -> tuple[str, ...]:
-    """Return who was told to leave for this workload and still holds quota."""
+    """Return who was preempted for this workload and still holds quota."""
     for_it = {
         preemption.name: preemption
         for preemption in preemptions_of(facts_in(case.snapshot.kueue))

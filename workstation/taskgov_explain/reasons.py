@@ -1,8 +1,8 @@
 """The one dominant reason for where a workload stands: an ordered vocabulary.
 
-The order is that of Kueue's KEP-10852 (granular reasons of `QuotaReserved=False`), with what a governed cluster knows
+The order is that of Kueue's KEP-10852 (granular reasons of `QuotaReserved=False`), with what a governed cluster shows
 beyond Kueue: `NotGoverned`, `RequestNeverFits`, and the reasons of workloads that hold quota. The first that holds is
-the one that is told: whatever comes later does not matter as long as it lasts.
+the one that is given: whatever comes later does not matter as long as it lasts.
 """
 
 from enum import StrEnum
@@ -17,13 +17,13 @@ class Reason(StrEnum):
     DEACTIVATED = "Deactivated"
     """Somebody (or a limit of retries) set `spec.active` to false."""
     ON_HOLD = "OnHold"
-    """Its LocalQueue or ClusterQueue is stopped, or its job wants no quota now."""
+    """Its LocalQueue or ClusterQueue is stopped, or its job needs no quota now."""
     MISCONFIGURED = "Misconfigured"
     """The way to its quota is broken: no LocalQueue, no ClusterQueue, a missing flavor, a namespace not selected."""
     NO_MATCHING_FLAVOR = "NoMatchingFlavor"
     """No instance type of its queue suits its pods."""
     REQUEST_NEVER_FITS = "RequestNeverFits"
-    """One of its pods asks for more than any node of the cluster offers."""
+    """One of its pods requests more than any node of the cluster offers."""
     SUSPENDED = "Suspended"
     """It was evicted and has to stay out of the queue for a while, or Kueue says so."""
     ADMISSION_GATED = "AdmissionGated"
@@ -31,15 +31,15 @@ class Reason(StrEnum):
     WAITING_FOR_PODS_READY = "WaitingForPodsReady"
     """Its pods, or those of a workload before it, did not become ready in time."""
     EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-    """It asks for more than its queue could ever have, with all that it may borrow."""
+    """It requests more than its queue could ever have, with all that it may borrow."""
     WAITING_FOR_QUOTA = "WaitingForQuota"
-    """It asks for more than is free for its queue now."""
+    """It requests more than is free for its queue now."""
     WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads"
-    """Others were told to leave for it and have not left yet."""
+    """Others were preempted for it and have not stopped yet."""
     PENDING_EVALUATION = "PendingEvaluation"
     """Nothing stands in its way: the scheduler has yet to look at it."""
     BEING_PREEMPTED = "BeingPreempted"
-    """It was told to leave and still holds its quota."""
+    """It was evicted and still holds its quota."""
     ADMITTED_WAITING_FOR_NODES = "AdmittedWaitingForNodes"
     """It has its quota, and there are too few healthy nodes for its pods."""
     ADMITTED = "Admitted"

@@ -1,4 +1,4 @@
-"""Who may be preempted next? Whoever runs on borrowed quota, when a lender wants its own back.
+"""Who may be preempted next? Whoever runs on borrowed quota, when a lender reclaims its own.
 
 For each team with unused quota, workloads of growing size within that quota are put to the scheduling model: whom would
 it preempt? The smallest size at which somebody is a victim is that one's distance from preemption.
@@ -105,7 +105,7 @@ def _sizes(most: int, unit: int) -> list[int]:
 
 
 def _next_workload(snapshot: Snapshot, line: QuotaUsage, size: int) -> dict[str, Any]:
-    """Return a workload of a lender that asks for `size` of the instance type, with the lowest priority there is."""
+    """Return a workload of a lender that requests `size` of the instance type, with the lowest priority there is."""
     requests = {line.resource: format_quantity(line.resource, size)}
     pod = {
         "containers": [{"name": "main", "resources": {"requests": requests}}],

@@ -1,4 +1,4 @@
-"""How a snapshot's workloads go on in time, when it is known how long they run."""
+"""How a snapshot's workloads continue in time, when it is known how long they run."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def run_times_of(snapshot: Snapshot, told: RunTimes) -> dict[str, timedelta]:
-    """Return what was told, and for others the time after which Kueue ends them (`maximumExecutionTimeSeconds`)."""
+    """Return the given run times, and for others Kueue's limit (`maximumExecutionTimeSeconds`)."""
     known: dict[str, timedelta] = {}
     for item in snapshot.kueue.workloads:
         key, most = key_of(item), item["spec"].get("maximumExecutionTimeSeconds")

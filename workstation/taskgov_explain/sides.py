@@ -1,4 +1,4 @@
-"""The two sides of a what-if question: the cluster as it goes on by itself, and as it goes on supposed.
+"""The two sides of a what-if question: the cluster as it continues by itself, and as it continues supposed.
 
 On the supposed side the plan is played wave by wave, as the plan's own prediction plays it.
 """

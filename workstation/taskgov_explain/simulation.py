@@ -80,7 +80,7 @@ class Simulation:
         self._plan(at, partial(self._submit, workload, run_time, remaining))
 
     def running(self, workload: str, run_time: int, at: Instant | str) -> None:
-        """Tell how much longer a workload that is running at a moment will run."""
+        """Return how much longer a workload that is running at a moment will run."""
         self._run_times[workload] = run_time
         self._start(workload, _moment(at))
 
@@ -242,7 +242,7 @@ class Simulation:
     # The agenda
 
     def _start(self, workload: str, now: Instant) -> None:
-        """Plan the completion of a workload that runs from now on; one whose run time nobody told runs forever."""
+        """Plan the completion of a workload that runs from now on; one with an unknown run time runs forever."""
         started = self._started[workload] = self._number + 1
         if workload in self._run_times:
             self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))

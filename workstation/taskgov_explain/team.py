@@ -1,6 +1,6 @@
-"""Why does this team have this quota, and this share? `taskgov explain --team` asks.
+"""Why does this team have this quota, and this share? The answer of `taskgov explain --team`.
 
-The plan knows why each number is what it is; this page adds where its units came from (promise, leases, what a shortage
+The plan has the reason of each number; this page adds where its units came from (promise, leases, what a shortage
 took), what the team uses, borrows and lends of it, and what fair sharing gives it.
 """
 
@@ -77,7 +77,7 @@ class TeamExplanation:
 
 
 def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
-    """Explain one team's quota and share. Raises `UnknownNameError` for a team that nobody knows."""
+    """Explain one team's quota and share. Raises `UnknownNameError` for an unknown team."""
     plan, standing = plan_quotas(snapshot, mode="plan"), cluster_usage(snapshot)
     lines = [line for line in plan.allocations if line.team == team]
     stands = [team_standing for team_standing in standing.teams if team_standing.usage.team == team]

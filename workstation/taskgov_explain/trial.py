@@ -1,4 +1,4 @@
-"""Would a waiting workload run if this were otherwise? The scheduling model is asked, on a copy."""
+"""Would a waiting workload run if this were otherwise? The scheduling model answers, on a copy."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """A waiting workload, its queue, and the scheduler that is asked.
+    """A waiting workload, its queue, and the scheduler that answers.
 
-    The worlds with another queue are one and the same copy: look at one before the next is asked for.
+    The worlds with another queue are one and the same copy: look at one before the next is made.
     """
 
     case: "Case"
@@ -40,7 +40,7 @@ class Trial:
 
     @cached_property
     def table(self) -> InstanceTypeTable:
-        """The instance types as the policy document knows them."""
+        """The instance types as the policy document names them."""
         return self.case.snapshot.instance_types
 
     @cached_property

@@ -1,8 +1,8 @@
 """What would happen if? The plan for a supposed cluster, and what the scheduler would do before and after it.
 
-Two copies of the scheduler are let go: one as the cluster is, one with the supposed quotas and the submitted work, on
+Two copies of the scheduler run: one as the cluster is, one with the supposed quotas and the submitted work, on
 which the plan is written wave by wave (`taskgov_explain.sides`). Both come to rest (nobody finishes), and, where run
-times are known, both go on in time.
+times are known, both continue in time.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ class TeamDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadDifference:
-    """A workload now, as the cluster would go on by itself (`before`), and as it would go on supposed (`after`)."""
+    """A workload now, in the cluster as it continues by itself (`before`), and as supposed (`after`)."""
 
     workload: str
     team: str

@@ -1,4 +1,4 @@
-"""Why does this workload wait, why was it preempted, why does it run here? `taskgov explain WORKLOAD` asks."""
+"""Why does this workload wait, why was it preempted, why does it run here? The answer of `taskgov explain WORKLOAD`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class WorkloadExplanation:
     borrowing: tuple[str, ...]
     holders: tuple[Holder, ...]
     leases: tuple[LeaseEntry, ...]
-    """Leases of the instance types that it asks for: part of the holders' quotas, for a time."""
+    """Leases of the instance types that it requests: part of the holders' quotas, for a time."""
     remedies: tuple[Remedy, ...]
     risks: tuple[Risk, ...]
     earliest: datetime | None
@@ -91,7 +91,7 @@ class WorkloadExplanation:
     may_be_preempted: bool = False
     """Whether it runs, and work that waits may take its quota, without that being certain."""
     not_visible: tuple[str, ...] = ()
-    """What the rights of the person who asks do not show (`taskgov_explain.own_workload`)."""
+    """What the caller's rights do not show (`taskgov_explain.own_workload`)."""
 
 
 def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:
@@ -151,7 +151,7 @@ def _kueue_says(case: Case) -> str:
 
 
 def _keys(case: Case) -> list[FlavorResource]:
-    """Return the flavors and resources that the answer is about: accelerators that it lacks, holds or asks for."""
+    """Return the flavors and resources that the answer is about: accelerators that it lacks, holds or requests."""
     if case.queue is None:
         return []
     if case.admission is not None:

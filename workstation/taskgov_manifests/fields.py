@@ -1,4 +1,4 @@
-"""Fields of a manifest that a person wrote: each knows its path, and what is wrong with any of them is kept.
+"""Fields of a manifest that a person wrote: each has its path, and every violation is kept.
 
 `taskgov_manifests.pod_sets` reads jobs with it, so that all mistakes of a manifest are named at once.
 """
@@ -41,7 +41,7 @@ class Field:
         return {}
 
     def refuse(self, rule: str) -> None:
-        """Keep that this value breaks a rule, once; what is within something that is refused is not told besides."""
+        """Keep that this value breaks a rule, once; parts of a refused value are not reported as well."""
         path = path_of(self.location)
         if not any(
             path == problem.path or path.startswith((f"{problem.path}.", f"{problem.path}["))
@@ -58,7 +58,7 @@ class Field:
         return []
 
     def count(self, default: int | None = 1, least: int = 0) -> int:
-        """Return a whole number; missing it is the default, and None as the default asks for it."""
+        """Return a whole number; missing it is the default, and None as the default requests it."""
         if self.value is None and default is not None:
             return default
         if isinstance(self.value, int) and not isinstance(self.value, bool) and least <= self.value <= MOST:

@@ -248,7 +248,7 @@ def _endpoint_pods(job: Field) -> Pods:
     }
     template = Field({"spec": pod}, worker.location, job.problems).template()
     if worker.at("resources").value is None:
-        worker.at("resources").refuse("must say what a replica asks for")
+        worker.at("resources").refuse("must say what a replica requests")
     yield "main", 1, template
 
 
@@ -282,6 +282,6 @@ _NOT_QUEUED: Final[Mapping[str, str]] = {
     "DaemonSet": "Kueue leaves DaemonSets alone",
     "ReplicaSet": "submit its Deployment",
     "JumpStartModel": "it does not say what its pods ask for; submit an InferenceEndpointConfig that does",
-    "SparkApplication": "Spark's memory overhead is not modelled; submit a Job that asks for as much",
+    "SparkApplication": "Spark's memory overhead is not modelled; submit a Job that requests as much",
 }
 """Kinds that people may take for jobs, each with what to do."""

@@ -36,7 +36,7 @@ _WITHOUT_PODS: Final = frozenset(
         *("Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "StorageClass"),
     }
 )
-"""What stands beside jobs in the files that people apply, and asks for nothing."""
+"""What stands beside jobs in the files that people apply, and requests nothing."""
 Manifest = Mapping[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""`taskgov apply`: the options, the plan that is shown first, and what came of it when it is to be done."""
+"""`taskgov apply`: the options, the plan that is shown first, and what came of it when it should be done."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _arn_of(place: Deployed, cluster: ClusterRef) -> str:
 def _plan(
     plan_id: str, snapshot: Path | None, stack: str, cluster: str | None, context: str | None
 ) -> tuple[Plan, Callable[[], Ended]]:
-    """Return a plan of the stack made anew, and how to write it."""
+    """Return a plan of the stack made again, and how to write it."""
     if snapshot is not None:
         raise RefusedError("a plan is applied to a cluster, not to a snapshot file: leave --snapshot out")
     place = deployed(stack)

@@ -1,6 +1,6 @@
 """Put a policy document into force: store it in the stack's bucket, and see what its run makes of it.
 
-Nothing is written round the stack: the bucket's event starts the run, which reads, plans, guards, asks for approval,
+Nothing bypasses the stack: the bucket's event starts the run, which reads, plans, checks, requests approval,
 applies and verifies as always.
 """
 
@@ -188,7 +188,7 @@ def _asked(place: Deployed, written: Written, unasked: Ended | None) -> Ended | 
 
     The cluster's state names it; the request itself, with its task token, is for approvers alone.
     """
-    with translated(f"see what is asked for on {written.cluster_name}"):
+    with translated(f"see what is requested on {written.cluster_name}"):
         key = keys.state(written.cluster_arn)
         state = place.table.get_item(Key=key, ConsistentRead=True).get("Item", {})
     asked = _plan(place, state.get("askedDocument"))

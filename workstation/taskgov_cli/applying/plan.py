@@ -1,9 +1,9 @@
 """Write one plan that the stack made and left unwritten: under the cluster's lock, exactly its changes or none.
 
-For a stack in `plan` mode, whose runs write nothing. The plan is made anew from what there is now, with the document
+For a stack in `plan` mode, whose runs write nothing. The plan is made again from what there is now, with the document
 that is in force; it is written only when its changes are those of the plan that was named, its guardrails let them
 through, and nobody has to be asked. A write that fails, or does not take effect, ends it: what was written stands,
-which is safe, and the next plan goes on from there.
+which is safe, and the next plan continues from there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class OnePlan:
     """Who writes it, as the stack's entry attests it; empty as long as it is only shown."""
 
     def again(self) -> Plan:
-        """Return the plan made anew, as `apply` mode judges it.
+        """Return the plan made again, as `apply` mode judges it.
 
         It keeps the id of the plan that was named, also when nothing is left to change. Raises RefusedError when it has
         other changes.
@@ -140,7 +140,7 @@ def _write(writes: ManualWrites, plan: Plan, tried: list[int]) -> Ended:
     try:
         trouble = writes.apply(plan, tried)
     except InterruptedByPersonError as interruption:
-        # Each prefix of a plan is safe: the next run goes on from there.
+        # Each prefix of a plan is safe: the next run continues from there.
         return Ended("stopped", plan.plan_id, str(interruption))
     except GovernanceError as error:
         trouble = f"{type(error).__name__}: {error}"

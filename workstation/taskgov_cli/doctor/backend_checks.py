@@ -1,4 +1,4 @@
-"""What the doctor asks of the clusters of one backend only; each backend's stands in its own `checks_*` module."""
+"""What the doctor checks for the clusters of one backend only; each backend has its own `checks_*` module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BackendChecks:
     cluster: Checks
     """Of the cluster itself: they come first."""
     events: Checks
-    """How the stack hears of what happens to it."""
+    """How the stack gets its events."""
     rights: tuple[tuple[str, str, str, str], ...]
     """What the functions do in the cluster (`docs/rbac.yaml`): group of Kubernetes, verb, API group, resource."""
     permissions: Callable[[DeployedStack], Mapping[str, Mapping[str, tuple[str, ...]]]]

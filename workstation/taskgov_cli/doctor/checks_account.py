@@ -1,4 +1,4 @@
-"""Whether the stack is deployed, CloudTrail feeds it, somebody is told, there is a document, and events arrive."""
+"""Whether the stack is deployed, CloudTrail feeds it, somebody gets notices, there is a document, and events arrive."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: 
 
 
 def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagnosis:
-    """Check that somebody hears notices, alarms and requests for approval."""
+    """Check that somebody receives notices, alarms and requests for approval."""
     check = "subscription"
     topic = names.output("NoticeTopicArn")
     subscribe = f"aws sns subscribe --region {names.region} --topic-arn {topic} --protocol"
@@ -130,7 +130,7 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
         return ok(check, f"{len(confirmed)} confirmed, e.g. {confirmed[0].protocol} to {confirmed[0].endpoint}")
     if found:
         subscription = found[0]
-        because = f"{subscription.endpoint} has not confirmed the subscription, so nobody is told"
+        because = f"{subscription.endpoint} has not confirmed the subscription, so nobody receives notices"
         again = f"{subscribe} {subscription.protocol} --notification-endpoint {subscription.endpoint}"
         note = "Confirm by the link in the message from SNS; the command sends it once more."
         return failed(check, because, again, note=note)

@@ -93,15 +93,15 @@ def _said(kueue: KueueDeployment) -> str:
 
 
 def node_events(stack: Read[DeployedStack], names: Names) -> Diagnosis:
-    """Check that the stack hears of EC2's events, and so may ask about lost machines and Capacity Blocks."""
+    """Check that the stack gets EC2's events, and so may query EC2 about lost machines and Capacity Blocks."""
     check = "node-events"
     if isinstance(stack, Unknown):
         return unknown(check, stack.reason)
     if EC2_RULE in stack.resources:
         return ok(check, "WatchPlainEks=yes: events of EC2 and Auto Scaling start runs")
-    because = "WatchPlainEks=no: the stack hears of no EC2 event, so lost nodes wait for the resync"
+    because = "WatchPlainEks=no: the stack gets no EC2 events, so lost nodes wait for the resync"
     note = (
-        "Without it nobody asks EC2 about lost nodes and the ends of Capacity Blocks either: a mass loss waits for a "
+        "Nor does it query EC2 about lost nodes and the ends of Capacity Blocks: a mass loss waits for a "
         "person (docs/kueue.md)."
     )
     deploy = f"sam deploy --stack-name {names.stack} --parameter-overrides WatchPlainEks=yes"

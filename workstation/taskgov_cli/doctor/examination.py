@@ -47,7 +47,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be examined; `wait_seconds` is how long a test event is waited for, None sends none."""
+    """What should be examined; `wait_seconds` is how long a test event is waited for, None sends none."""
 
     cluster: str
     stack: str
@@ -57,7 +57,7 @@ class Request:
 
 
 def examine(request: Request, say: Say) -> tuple[Facts, list[Diagnosis]]:
-    """Return what was read and every check's answer. `say` is told what is being done."""
+    """Return what was read and every check's answer. `say` is called with each step."""
     facts = read_facts(request, say)
     return facts, diagnose(facts, cluster=request.cluster, stack=request.stack)
 
@@ -88,11 +88,11 @@ CHECKS: Final[Mapping[Backend, BackendChecks]] = {
     Backend.SAGEMAKER: checks_hyperpod.CHECKS,
     Backend.KUEUE: checks_plain_eks.CHECKS,
 }
-"""What the doctor asks of a backend's clusters only."""
+"""What the doctor checks for one backend's clusters only."""
 
 
 def checks_of(cluster: Read[Cluster], policy: Read[PolicyFile], name: str) -> BackendChecks:
-    """Return the checks of the backend that keeps the cluster's quotas, or would: `name` is what was asked for."""
+    """Return the checks of the backend that keeps the cluster's quotas, or would: `name` is what was requested."""
 
     def named(_: str) -> str | None:
         return None if isinstance(policy, Unknown) or policy.body is None else backend_named_in(policy.body)

@@ -28,7 +28,7 @@ Read: TypeAlias = T | Unknown
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that is, or is to be, governed: its state and its EKS cluster."""
+    """A cluster that is, or will be, governed: its state and its EKS cluster."""
 
     name: str
     arn: str
@@ -160,7 +160,7 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Who is told by the topic; one that waits for confirmation hears nothing."""
+    """Who subscribes to the topic; one that waits for confirmation gets nothing."""
 
     protocol: str
     endpoint: str

@@ -163,7 +163,7 @@ def network(found: Read[Network | None], eks: Read[EksCluster], stack: Read[Depl
 def reachable(found: Network, region: str, *, watches_ec2: bool) -> Diagnosis:
     """Check that every service has an endpoint in the VPC, or every subnet a way out."""
     if found.only_ipv6:
-        because = f"{', '.join(found.only_ipv6)} have IPv6 only; the functions speak IPv4"
+        because = f"{', '.join(found.only_ipv6)} have IPv6 only; the functions use IPv4"
         note = "Lambda needs an IPv4 address in each subnet; the template does not turn IPv6 on."
         return failed(CHECK, because, note=note)
     needed = endpoint_names(region, watches_ec2=watches_ec2)

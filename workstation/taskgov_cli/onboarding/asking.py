@@ -28,7 +28,7 @@ class Typed:
 def first_teams(snapshot: Snapshot, typed: Typed, *, may_ask: bool) -> FirstTeams | None:
     """Return the teams to begin with; None where none are wanted. Raises `typer.BadParameter` that names all mistakes.
 
-    Questions are asked only where nothing was typed, the cluster has no quotas and nodes to divide.
+    It asks only where nothing was typed, the cluster has no quotas and nodes to divide.
     """
     if typed.teams:
         teams = _read(typed.teams)

@@ -126,7 +126,7 @@ def _same(what: str, wanted: str, got: str) -> Check:
 
 
 def _prepare(world: World) -> None:
-    """Have what a well-kept account has: a trail that logs, and somebody who is told."""
+    """Have what a well-kept account has: a trail that logs, and a subscriber."""
     boto3.setup_default_session()  # a person's own, made before the account was
     boto3.client("s3").create_bucket(Bucket="trail")
     trails = boto3.client("cloudtrail")

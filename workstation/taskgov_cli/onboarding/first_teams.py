@@ -1,6 +1,6 @@
 """Which quotas do teams begin with, where a cluster has none? Parts of what counts now, in a style of sharing.
 
-`draft_policy` puts them into the first document. Pure: what a person wants and what there is in, plain values out.
+`draft_policy` puts them into the first document. Pure: from a person's wishes and the cluster to plain values.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TeamWish:
 
 @dataclass(frozen=True, slots=True)
 class FirstTeams:
-    """What a person wants of a cluster without quotas. No instance types means all that count now."""
+    """A person's wishes for a cluster without quotas. No instance types means all that count now."""
 
     teams: tuple[TeamWish, ...]
     instance_types: tuple[str, ...] = ()

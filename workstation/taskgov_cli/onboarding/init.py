@@ -74,7 +74,7 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
 ) -> None:
     """Write the first policy document of a cluster from what is found there; nothing in AWS is changed.
 
-    Where the cluster has no quotas, it begins with the teams of --team, or asks for them on a terminal.
+    Where the cluster has no quotas, it begins with the teams of --team, or prompts for them on a terminal.
 
     Example: taskgov init ml-cluster --team research:2 --team serving --style flexible
     """
@@ -128,7 +128,7 @@ def _known(cluster: str | None, file: Path | None, stack: str | None, context: s
 
 
 def known_arn(cluster: str) -> str:
-    """Return the ARN of a cluster by name or ARN: a plain EKS cluster has no document yet, so EKS is asked for it.
+    """Return the ARN of a cluster by name or ARN: a plain EKS cluster has no document yet, so EKS is queried for it.
 
     Raises GovernanceError.
     """

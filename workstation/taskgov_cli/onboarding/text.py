@@ -1,4 +1,4 @@
-"""How is the first document written down? As YAML with comments that say what was found and what is to be decided."""
+"""How is the first document written down? As YAML with comments that say what was found and what needs a decision."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _co_owned(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
     names = [f"{quota} ({tool})" for quota, tool in co_owners(snapshot).items()]
     found = f"Also kept by infrastructure as code: {', '.join(names)}. " if names else ""
     yield from _comment(
-        f"{found}keep: plans leave such quotas to their tool. govern: plans change them, so tell the tool to ignore "
+        f"{found}keep: plans leave such quotas to their tool. govern: plans change them, so let the tool ignore "
         "their configuration (docs/terraform.md)."
     )
     yield f"coOwned: {draft.document['coOwned']}"

@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be deployed."""
+    """What will be deployed."""
 
     template: Template
     needs: Needs
@@ -47,7 +47,7 @@ class Asked:
 
 
 def rows(asked: Asked, account: Account) -> list[Row]:
-    """Return every row, in the order in which things are to be put right."""
+    """Return every row, in the order in which to fix them."""
     place = asked.template.place
     found = [
         _identity(account),
@@ -100,7 +100,7 @@ def _endpoints(asked: Asked) -> Row:
     needed = f"{len(asked.services)} services in {region}"
     if not asked.without_endpoint:
         return Row("services", Status.OK, needed, "all have an endpoint")
-    found = f"no endpoint of {', '.join(asked.without_endpoint)}, as far as this botocore knows"
+    found = f"no endpoint of {', '.join(asked.without_endpoint)}, in the data of this botocore"
     return Row(
         "services", Status.FAILED, needed, found, "choose another Region, or upgrade boto3 where it is a new one"
     )

@@ -46,7 +46,7 @@ Overrides = Annotated[
 def preflight(  # noqa: PLR0913 - options of a command, each named by whoever types it
     backend: Annotated[Backend, typer.Option(help="What keeps the quotas of the clusters.")] = Backend.SAGEMAKER,
     overrides: Overrides = None,
-    clusters: Annotated[int, typer.Option(min=1, help="How many clusters are to be governed.")] = 1,
+    clusters: Annotated[int, typer.Option(min=1, help="How many clusters the stack will govern.")] = 1,
     stack: StackName = DEFAULT_STACK,
     template: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Else the template of this package.")

@@ -15,9 +15,9 @@ KNOWN: Final = ("aws", GOVCLOUD, CHINA)
 """The partitions of which something is known; in any other, preflight warns."""
 YES: Final = "yes"
 THROUGH_API: Final = "with `OrdersThrough=api-gateway`"
-PLAIN_LOGS: Final = "as text: the template asks for it there"
+PLAIN_LOGS: Final = "as text: the template sets it there"
 UNTRACED: Final = "without traces: the template leaves them out there"
-UNSAID: Final = "not said; `taskgov preflight` asks the service"
+UNSAID: Final = "not stated; `taskgov preflight` checks the service"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def services(template: Template, backend: Backend) -> tuple[str, ...]:
 
 
 def without_endpoint(wanted: tuple[str, ...], partition: str, region: str) -> tuple[str, ...]:
-    """Return the services that have no endpoint in the Region, as far as this botocore knows.
+    """Return the services that have no endpoint in the Region, in the data of this botocore.
 
     >>> without_endpoint(("lambda", "sagemaker"), "aws-iso", "us-iso-west-1")
     ('sagemaker',)

@@ -1,6 +1,6 @@
 """What does `template.yaml` create with these parameters? Read without the SAM translator, which is an extra.
 
-Only what `needs` asks for is resolved: conditions and a few functions. Resources that do not exist yet get stand-ins of
+Only what `needs` requests is resolved: conditions and a few functions. Resources that do not exist yet get stand-ins of
 the right form, with which definitions of state machines can be checked.
 """
 
@@ -59,7 +59,7 @@ _Loader.add_multi_constructor("!", _long_form)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the stack is to be."""
+    """Where the stack will be."""
 
     partition: str
     region: str

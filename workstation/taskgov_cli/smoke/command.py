@@ -156,7 +156,7 @@ def _type(app: Typer, words: Sequence[str]) -> Typed:
 
 
 class _Telling:
-    """Tells a person how it goes; a program gets everything at the end."""
+    """Shows progress to a person; a program gets everything at the end."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._console = console()

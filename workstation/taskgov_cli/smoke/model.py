@@ -1,6 +1,6 @@
 """What a step of the smoke test is, what came of it, and on what it works.
 
-Steps are data (`taskgov_cli.smoke.steps`). They speak to AWS through boto3's default session and wait with
+Steps are data (`taskgov_cli.smoke.steps`). They call AWS through boto3's default session and wait with
 `time.sleep`: on the embedded account both are the emulated account's.
 """
 
@@ -110,7 +110,7 @@ class Sandbox:
     """Where files of the run may be written."""
     observed: Observed = field(default_factory=Observed)
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Parameters of the template that whoever runs the test gave, for what the account asks for."""
+    """Parameters of the template that whoever runs the test gave, for what the account requires."""
     outputs: dict[str, str] = field(default_factory=dict)
     retained: dict[str, str] = field(default_factory=dict)
     """What the stack leaves behind when it is deleted: logical id -> name."""

@@ -1,6 +1,6 @@
 """What of a report may be shown to strangers? Forms, codes, times and sentences; no names, numbers or addresses.
 
-`Redaction.of` is told the words that are known to be private; what has the form of an account id, a key, an address, an
+`Redaction.of` takes the words that are known to be private; what has the form of an account id, a key, an address, an
 instance or an ARN goes whatever it says.
 """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 TO_SHARE: Final = (
-    "Names, accounts and addresses were written over. Read it before you share it. What `agrees` is false for is to be "
+    "Names, accounts and addresses are replaced. Read it before you share it. Entries with `agrees: false` should be "
     "changed in layers/taskgov/python/taskgov/hyperpod/inferred.py."
 )
 

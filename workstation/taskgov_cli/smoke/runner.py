@@ -38,7 +38,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Whom to tell what happens: a step begins, a step ended, something is removed."""
+    """The observer of a run: a step begins, a step ended, something is removed."""
 
     begins: Callable[[int, int, Step], None]
     ended: Callable[[Came], None]
@@ -60,8 +60,8 @@ def _quietly(tell: Callable[Told, None]) -> Callable[Told, None]:
 def play(steps: Sequence[Step], sandbox: Sandbox, telling: Telling) -> Played:
     """Take the steps until one fails, then clean up after each that was begun, last first.
 
-    Ctrl-C, SIGTERM and SIGHUP end the step under way and lead to the cleaning up; while that goes on, they are put off.
-    Output that nobody takes any more ends nothing.
+    Ctrl-C, SIGTERM and SIGHUP end the step under way and lead to the cleaning up; while that continues, they are put
+    off. Output that nobody takes any more ends nothing.
     """
     telling = telling.to_whom_it_reaches()
     played = Played()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _delete(sandbox: Sandbox) -> str:
-    """Take back everything, last first, while there is still somebody to be told."""
+    """Take back everything, last first, while the observer still exists."""
     for step in reversed(STEPS):
         if step.clean_up is not None:
             step.clean_up(sandbox)

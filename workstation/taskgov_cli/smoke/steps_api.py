@@ -1,4 +1,4 @@
-"""The steps that ask the API itself: how writes settle, which errors come, and what CloudTrail tells of it."""
+"""The steps that test the API itself: how writes settle, which errors come, and what CloudTrail records."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _settle(sandbox: Sandbox, operation: str, quota: str) -> int:
 
 
 def _refused(sandbox: Sandbox, name: str, about: str, assumed: str, arguments: Mapping[str, Any]) -> None:
-    """Make a write that is to be refused, and note with which error."""
+    """Make a write that should be refused, and note with which error."""
     operation = "UpdateComputeQuota" if "ComputeQuotaId" in arguments else "CreateComputeQuota"
     code, message = "no error", ""
     try:

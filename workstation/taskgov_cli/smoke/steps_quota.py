@@ -1,4 +1,4 @@
-"""The steps that govern one team: a document makes its quota, changes it, asks a person, and is taken back."""
+"""The steps that govern one team: a document makes its quota, changes it, needs approval, and is rolled back."""
 
 from __future__ import annotations
 

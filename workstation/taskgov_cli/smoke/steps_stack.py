@@ -34,7 +34,7 @@ READERS: Final = "taskgov-readers"
 ENTRY_SECONDS: Final = 20
 """An access entry needs a moment before EKS lets its principal in."""
 NOT_YET: Final = frozenset({"policy-document", "subscription"})
-"""What the doctor may miss: nothing is governed yet, and nobody is told of what this stack does."""
+"""What the doctor may miss: nothing is governed yet, and nobody subscribes to this stack."""
 
 
 def listen(sandbox: Sandbox) -> str:

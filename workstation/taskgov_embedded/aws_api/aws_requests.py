@@ -1,4 +1,4 @@
-"""Take every AWS call of the process at the door of the emulated account.
+"""Take every AWS call of the process at the entry of the emulated account.
 
 All requests of botocore that moto intercepts come through `AwsRequests.take`. It reads who calls what with which
 parameters, applies faults, checks the caller's policies, answers the operations that the stack implements itself
@@ -57,7 +57,7 @@ class Call:
 
 
 class AwsRequests:
-    """The door of one account."""
+    """The entry of one account."""
 
     def __init__(
         self,

@@ -71,7 +71,7 @@ def install(patches: Patches) -> None:
         EventAliaser,
         "__init__",
         _init_sharing_names(EventAliaser.__init__),
-        "speed: each client looks the same names of events up anew",
+        "speed: each client looks the same names of events up again",
     )
     patches.replace(
         serialize.BaseJSONSerializer,
@@ -96,7 +96,7 @@ def _init_sharing_names(own: Callable[..., None]) -> Callable[..., None]:
 def _distinct_metrics(
     cloudwatch: Any, metric_name: str | None, namespace: str | None, dimensions: list[dict[str, str]]
 ) -> list[Any]:
-    """Return one value of each metric (namespace, name, dimensions) that is asked for, in the order of their first."""
+    """Return one value of each metric (namespace, name, dimensions) that is requested, in the order of their first."""
     first: dict[Any, Any] = {}
     for value in cloudwatch.get_all_metrics():
         if value.filter(namespace=namespace, name=metric_name, dimensions=dimensions):
@@ -117,7 +117,7 @@ def _serialize_structure(serializer: Any, serialized: Any, value: Any, shape: An
 
 
 def _is_as_sent(value: Any) -> bool:
-    """Say whether a value of DynamoDB is plain data; of binary data (B, BS) moto knows how it is sent.
+    """Say whether a value of DynamoDB is plain data; of binary data (B, BS) moto encodes it.
 
     >>> _is_as_sent({"M": {"name": {"S": "alpha"}, "tags": {"L": [{"N": "1"}]}}}), _is_as_sent({"L": [{"B": b"1"}]})
     (True, False)

@@ -1,7 +1,7 @@
 """Check requests and answers against botocore's service model, with the limits that clients leave to the service.
 
 botocore itself checks required members, types and minima before it sends; ranges, patterns, enumerations and counts are
-the service's to refuse. All violations are found at once and told as AWS tells them.
+the service's to refuse. All violations are found at once and reported as AWS does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the function of moto that answers a URL.
 
-Moto looks through the patterns of all its services for each request, and makes those of the service anew. What it finds
-is the same as long as the process lives, so it is found once here.
+Moto looks through the patterns of all its services for each request, and makes those of the service again. What it
+finds is the same for the lifetime of the process, so it is found once here.
 """
 
 from __future__ import annotations

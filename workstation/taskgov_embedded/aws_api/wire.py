@@ -45,7 +45,7 @@ class Wire:
             # AccessDenied and throttling errors are in no service model; moto warns of that and writes them all right.
             warnings.filterwarnings("ignore", message="Exception.AwsError. with code")
             written = serializer.serialize(result)
-        # Step Functions tells the request's id in the cause of an error, and moto's version needs one.
+        # Step Functions names the request's id in the cause of an error, and moto's version needs one.
         headers = {"x-amzn-RequestId": str(uuid.uuid5(uuid.NAMESPACE_URL, str(written["body"])))}
         return written["status_code"], dict(written["headers"]) | headers, written["body"]
 

@@ -1,4 +1,4 @@
-"""What moto's CloudFormation asks of a resource and of its type, for those that are made here."""
+"""The interface of moto's CloudFormation for a resource and its type, for those that are made here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Properties = dict[str, Any]
 
 
 class MadeResource:
-    """What moto's CloudFormation asks of a resource: what `Ref` and `Fn::GetAtt` give."""
+    """The interface of moto's CloudFormation for a resource: what `Ref` and `Fn::GetAtt` give."""
 
     def __init__(self, physical_id: str, **attributes: str) -> None:
         self.physical_resource_id = physical_id
@@ -49,7 +49,7 @@ class MadeType:
         """Take the property that names such a resource, and what creates, changes and deletes one.
 
         `create` is given the name, the others what `Ref` gives, all of them the properties. Without `update` or
-        `delete` nothing is to be done: the resource is only written down.
+        `delete` nothing should be done: the resource is only written down.
         """
         self.kind = kind
         self.name_property = name_property

@@ -154,7 +154,7 @@ class Resources:
         return named
 
     def read_back(self) -> None:
-        """Take over the physical ids and the outputs that moto knows."""
+        """Take over the physical ids and the outputs of moto."""
         client = self._clients.of_person("cloudformation")
         for page in client.get_paginator("list_stack_resources").paginate(StackName=STACK_NAME):
             for summary in page["StackResourceSummaries"]:

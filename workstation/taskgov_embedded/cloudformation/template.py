@@ -47,7 +47,7 @@ class Translated:
 
 
 class _NoManagedPolicies:
-    """The translator asks for ARNs of managed policies that are named without one; it knows the common ones itself."""
+    """The translator requests ARNs of managed policies that are named without one; it has the common ones itself."""
 
     def load(self) -> dict[str, str]:
         return {}
@@ -85,7 +85,7 @@ def _point_to_local_code(section: dict[str, Any], root: Path) -> None:
 
 
 def digest(folder: Path) -> str:
-    """Return what tells a folder's content from any other: `sam deploy` names what it uploads so."""
+    """Return a digest of a folder's content: `sam deploy` names what it uploads by it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return _digest(folder, tuple((path, path.stat().st_mtime_ns) for path in files))
 

@@ -1,7 +1,7 @@
-"""Evaluate the alarms of the account each minute, and tell their topics of each change, as CloudWatch does.
+"""Evaluate the alarms of the account each minute, and notify their topics of each change, as CloudWatch does.
 
 moto keeps alarms and evaluates none. A period ends with the minute of the evaluation, so that periods slide by a
-minute. Alarms on a Metrics Insights query have a contributor for each series that the query returns; each tells by
+minute. Alarms on a Metrics Insights query have a contributor for each series that the query returns; each notifies by
 itself, and the alarm rings while one of them does.
 """
 
@@ -55,7 +55,7 @@ class Alarms:
         return {alarm.logical_id for alarm in made if self.state(alarm.logical_id) == ALARM}
 
     def changes(self, logical_id: str) -> list[str]:
-        """Return the states that an alarm of the template went into, first to last, as it told them."""
+        """Return the states that an alarm of the template went into, first to last, as it reported them."""
         name = self._account.resources.physical(logical_id)
         return [state for _, alarm, state in self._told if alarm == name]
 
@@ -124,7 +124,7 @@ class Alarms:
             self._publish(arn, alarm, _message(alarm, before, judgement, self._account))
 
     def _publish(self, topic: str, alarm: Alarm, message: dict[str, Any]) -> None:
-        """Publish to a topic if its policy, and its key's, let CloudWatch; an error is told to nobody, as there."""
+        """Publish to a topic if its policy, and its key's, let CloudWatch; an error is dropped, as there."""
         if topic.split(":")[2] != "sns":
             raise NotImplementedError(f"the embedded stack does no action {topic} of an alarm")
         account, source = self._account, alarm.alarm_arn

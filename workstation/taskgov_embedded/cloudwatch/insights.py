@@ -20,7 +20,7 @@ _STATISTICS: Final = {"SUM": "Sum", "MAX": "Maximum", "MIN": "Minimum"}
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a query asks for."""
+    """What a query requests."""
 
     statistic: str
     metric: str

@@ -46,7 +46,7 @@ class Caller:
     access_key_id: str
     groups: frozenset[str] = frozenset({READERS})
     username: str = ""
-    """By what name Kubernetes knows the caller; for EKS the ARN, unless the access entry says otherwise."""
+    """The caller's name in Kubernetes; for EKS the ARN, unless the access entry says otherwise."""
 
 
 class TokenVerifier:
@@ -55,7 +55,7 @@ class TokenVerifier:
     With `secret_of` (access key id -> secret key, None when unknown) the signature itself is checked too, and with it
     that the token was made for this cluster: its name is in what was signed, not in the token. With `groups_of` (access
     key id -> Kubernetes groups, None without an access entry) only who has an access entry is let in. `name_of` (access
-    key id -> ARN) says by what name Kubernetes knows the caller.
+    key id -> ARN) says the name of the caller in Kubernetes.
 
     `sts_hosts` are hosts besides AWS's that answer for STS, also without TLS: `aws eks get-token` signs its token for
     the endpoint that AWS_ENDPOINT_URL names.

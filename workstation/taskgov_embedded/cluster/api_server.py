@@ -1,4 +1,4 @@
-"""The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, speak to.
+"""The simulated cluster's API over HTTP: what the product's Kubernetes adapter, or kubectl-like clients, call.
 
 Answers discovery, lists (paged, selected), single objects, tables and watches, and who may do what
 (SubjectAccessReview); checks the EKS token, the caller's access entry and RBAC rules; keeps every call. With `writes`
@@ -70,7 +70,7 @@ class ClusterApiServer:
     """An HTTP server on its own thread; `with ClusterApiServer(...) as server: server.url`.
 
     Without a `verifier` every caller is let in; `rules` are what callers may do. With a `certificate` (paths of
-    certificate and key) it speaks TLS, as it must where it is reached from other hosts.
+    certificate and key) it uses TLS, as it must where it is reached from other hosts.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ClusterApiServer:
         self._stopped = threading.Event()
         self.calls: list[Call] = []
         self.asked: set[tuple[str | None, str, str, str]] = set()
-        """Caller, verb, group and resource of everything that was asked for."""
+        """Caller, verb, group and resource of everything that was requested."""
         self.allowed: set[tuple[str | None, str, str, str]] = set()
         """The same of what was allowed."""
 
@@ -175,7 +175,7 @@ class ClusterApiServer:
     def _answer(self, request: Request, caller: Caller) -> tuple[int, Answer]:
         if self._faults:
             code = self._faults.popleft()
-            raise Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"told to answer {code}")
+            raise Refusal(code, "TooManyRequests" if code == 429 else "InternalError", f"set to answer {code}")
         types = [kind for kind in RESOURCE_TYPES.values() if self._writes is None or self._writes.serves(kind)]
         if request.method == "GET":
             found = discover(request.path, self._versions, types, writable=self._writes is not None)

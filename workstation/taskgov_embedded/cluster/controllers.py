@@ -1,7 +1,7 @@
 """What happens to jobs and pods once Kueue has decided? They start, stop, are placed, are lost with nodes, and finish.
 
 Plays the job controllers, Kueue's job reconciler and kube-scheduler. A pod on a node that is gone or not ready is lost
-at once (a kubelet would be given five minutes) and made anew.
+at once (a kubelet would be given five minutes) and made again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class JobControllers:
             self._store.apply(made_anew(pod))
 
     def delete_workload(self, namespace: str, name: str) -> None:
-        """Delete a workload: Kueue stops its job and queues it anew. Raises KeyError when there is none."""
+        """Delete a workload: Kueue stops its job and queues it again. Raises KeyError when there is none."""
         job = self._job_of(self._store.get("workloads", name, namespace))
         self._manager.delete("workloads", name, namespace)
         self._stopping.pop(f"{namespace}/{name}", None)
@@ -103,7 +103,7 @@ class JobControllers:
             self._queue_anew(job)
 
     def change(self, before: KubeObject, after: KubeObject) -> KubeObject:
-        """Take a changed job. Where its pods, queue or class are others now, it is stopped and queued anew.
+        """Take a changed job. Where its pods, queue or class are others now, it is stopped and queued again.
 
         Of a governed job Kueue alone decides whether it is suspended (`jobframework` reconciler: it takes back what
         others set).
@@ -163,7 +163,7 @@ class JobControllers:
                 self._make_pods(job, {})
 
     def lose_pods(self) -> bool:
-        """Lose the pods of nodes that are gone or not ready; who owns them makes them anew."""
+        """Lose the pods of nodes that are gone or not ready; who owns them makes them again."""
         nodes = self._store.list("nodes")
         alive = {node["metadata"]["name"] for node in nodes if condition_status(node, "Ready") == "True"}
         lost = [pod for pod in self._store.list("pods") if pod["spec"].get("nodeName", "") not in alive | {""}]

@@ -1,4 +1,4 @@
-"""Which fields does a kind not have? What `kubectl apply --validate=strict` is told of a typing error.
+"""Which fields does a kind not have? What `kubectl apply --validate=strict` gets for a typing error.
 
 The fields of built-in kinds are those of the Kubernetes client (`kubernetes.client.models`). Of the operators' kinds
 those are listed whose fields are documented; what is not listed may hold anything, apart from pod templates, which are

@@ -109,7 +109,7 @@ class Fleet:
     ) -> None:
         """Let a node fail: the health-monitoring agent labels and taints it; `ready=False` also loses its kubelet.
 
-        `status` is what ListClusterNodes says; HyperPod may well go on calling the instance Running.
+        `status` is what ListClusterNodes says; HyperPod may well still call the instance Running.
         """
         node_id = self._id_of(node)
         fact = replace(self._instances[node_id].fact, status=status, message=fault)

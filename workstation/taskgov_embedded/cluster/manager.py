@@ -89,7 +89,7 @@ class KueueManager:
     def run(self) -> list[CycleResult]:
         """Run cycles until nothing more is admitted or preempted, and write what changed.
 
-        Workloads that may not run any more (deactivated, or of a drained queue) are told to leave first.
+        Workloads that may not run any more (deactivated, or of a drained queue) are evicted first.
         """
         stopped = self._world.evict_stopped(self._now())
         self._touched.update(stopped)
@@ -133,7 +133,7 @@ class KueueManager:
         self._changed = True
 
     def _touch(self, item: KubeObject) -> None:
-        """Remember whose status may have to be written: that workload's, or everybody's when queues changed."""
+        """Keep whose status may have to be written: that workload's, or everybody's when queues changed."""
         self._changed = True
         if item["kind"] == "Workload":
             self._touched.add("/".join(key_of(item)))
@@ -141,7 +141,7 @@ class KueueManager:
             self._touched.update(self._world.workloads())
 
     def _rank(self, priority_class: str, value: int) -> None:
-        """Write a class's value on the workloads that name it: the queues rank them anew."""
+        """Write a class's value on the workloads that name it: the queues rank them again."""
         for workload in self._store.list("workloads"):
             spec = workload["spec"]
             if spec.get("priorityClassRef", {}).get("name") == priority_class and spec["priority"] != value:
@@ -203,7 +203,7 @@ def _config_map(configuration: ManagerConfiguration) -> KubeObject:
 
 
 def _observed(status: dict[str, Any], generation: int) -> dict[str, Any]:
-    """Say of which generation of the queue the conditions speak."""
+    """Name the generation of the queue that the conditions describe."""
     return {
         **status,
         "conditions": [{**condition, "observedGeneration": generation} for condition in status["conditions"]],

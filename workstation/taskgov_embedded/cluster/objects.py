@@ -135,7 +135,7 @@ class Objects(Listable, Protocol):
 
     @property
     def now(self) -> datetime:
-        """The present moment, which tells the age of things in tables."""
+        """The present moment, for the ages in tables."""
         ...
 
     @property
@@ -236,7 +236,7 @@ class ObjectStore:
                 self._history.add(Change(self._version, plural, gone, None))
 
     def compact(self) -> None:
-        """Forget what happened so far, as etcd does every five minutes: a watch from before has to list anew."""
+        """Forget what happened so far, as etcd does every five minutes: a watch from before has to list again."""
         with self._lock:
             self._history.compact(self._version)
 

@@ -2,7 +2,7 @@
 
 kubectl looks for the query parameter `fieldValidation` at the patch of a kind (`QueryParamVerifierV3`), and then sends
 manifests without checking them against schemas. There are none here: kubectl would also read from them how lists
-merge, and knows that by itself for built-in kinds. The server finds unknown fields by `fields.unknown_fields`.
+merge, and has that built in for built-in kinds. The server finds unknown fields by `fields.unknown_fields`.
 """
 
 from __future__ import annotations

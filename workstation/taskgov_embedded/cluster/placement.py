@@ -68,7 +68,7 @@ def place_all(pods: Sequence[KubeObject], nodes: Iterable[KubeObject]) -> dict[K
 
 
 def requests_of(pod: KubeObject) -> Counter[str]:
-    """Return what a pod asks for, in base units, and one of `pods`."""
+    """Return what a pod requests, in base units, and one of `pods`."""
     return Counter({**pod_requests(pod["spec"]), PODS: 1})
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.cluster.objects import Objects
 
 LOOK_SECONDS: Final = 0.02
-"""How late a watcher may hear of a change."""
+"""How late a watcher may get a change."""
 BOOKMARK_BEFORE_END: Final = 2.0
 """Seconds before its end in which a watch has its last bookmark."""
 LONGEST_WATCH: Final = 300.0

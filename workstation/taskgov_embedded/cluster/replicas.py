@@ -1,4 +1,4 @@
-"""Which pods does a Deployment have? As many as it asks for: its controller adds, removes and replaces them."""
+"""Which pods does a Deployment have? As many as it requests: its controller adds, removes and replaces them."""
 
 from __future__ import annotations
 

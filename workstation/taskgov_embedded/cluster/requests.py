@@ -27,7 +27,7 @@ class Target:
 
     @property
     def resource(self) -> str:
-        """The name by which RBAC knows it: `deployments`, `deployments/scale`."""
+        """Its name in RBAC: `deployments`, `deployments/scale`."""
         return f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
 
 

@@ -1,4 +1,4 @@
-"""When is a job done that ends by itself? Its time runs while all its pods run, and begins anew when it is stopped."""
+"""When is a job done that ends by itself? Its time runs while all its pods run, and starts again when it is stopped."""
 
 from __future__ import annotations
 

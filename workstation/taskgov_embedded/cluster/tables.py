@@ -48,7 +48,7 @@ def row(plural: str, item: KubeObject, now: datetime) -> Cells:
 
 
 def table_of(plural: str, items: Sequence[KubeObject], now: datetime, metadata: Mapping[str, Any]) -> KubeObject:
-    """Return the `Table` that the API server answers when kubectl asks for one."""
+    """Return the `Table` that the API server answers when kubectl requests one."""
     columns = _columns(plural)
     rows = [
         {

@@ -248,7 +248,7 @@ def _require_sound(body: KubeObject) -> None:
 
 
 def _require_known_fields(body: KubeObject, target: Target, request: Request) -> None:
-    """Refuse fields that the kind does not have where the client asks for it, as kubectl does unless told otherwise."""
+    """Refuse fields that the kind does not have where the client requests it, as kubectl does by default."""
     unknown = unknown_fields(body) if request.args.get("fieldValidation") == "Strict" else []
     if unknown:
         kind = target.kind.kind

@@ -70,7 +70,7 @@ class Bus:
     def publish_if_asked_for(
         self, source: str, detail_type: str, detail: Mapping[str, Any], resources: Sequence[str]
     ) -> None:
-        """Put an event on the default bus if a rule matches it: one that nobody asks for leaves no trace."""
+        """Put an event on the default bus if a rule matches it: an event without a matching rule leaves no trace."""
         event = {"source": source, "detail-type": detail_type, "detail": detail, "resources": list(resources)}
         if any(_matches(rule, event) for rule in self._rules("default")):
             self.publish(source, detail_type, detail, resources)

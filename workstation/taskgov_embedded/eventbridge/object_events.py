@@ -1,4 +1,4 @@
-"""Tell the default bus about objects in buckets whose template switches EventBridge on."""
+"""Send the default bus events of objects in buckets whose template switches EventBridge on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Move an alias to the next version, as CodeDeploy does for Lambda: step by step, and back when an alarm rings.
 
-`updates` asks for it when a template that is deployed over another one changes an alias that has a deployment group.
-Every call is made with the group's role. The steps are those of the predefined configurations, which their names tell.
+`updates` calls it when a template that is deployed over another one changes an alias that has a deployment group.
+Every call is made with the group's role. The steps are those of the predefined configurations, as in their names.
 """
 
 from __future__ import annotations

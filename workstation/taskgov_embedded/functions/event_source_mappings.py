@@ -56,7 +56,7 @@ class EventSourceMappings:
         self._due: set[tuple[str, datetime]] = set()
 
     def install(self, patches: Patches) -> None:
-        """Hear of each message that any queue takes in."""
+        """Get each message that any queue takes in."""
         own_add, clock = Queue.add_message, self._account.clock
 
         def add_message(queue: Any, message: Any) -> None:
@@ -79,7 +79,7 @@ class EventSourceMappings:
         )
 
     def add_mappings(self, resources: Resources) -> None:
-        """Take the template's mappings in, and let go of those that it no longer has."""
+        """Take the template's mappings in, and drop those that it no longer has."""
         self._mappings.clear()
         for mapping in resources.of("AWS::Lambda::EventSourceMapping"):
             properties = mapping.properties

@@ -47,7 +47,7 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Address:
-    """One address: what is invoked there, and what IAM is asked. `api_arn` is None for a function URL."""
+    """One address: what is invoked there, and the IAM request. `api_arn` is None for a function URL."""
 
     function: str
     function_arn: str

@@ -1,6 +1,6 @@
-"""Tell which code a call to a function reaches: the newest, a published version, or what an alias points to.
+"""Return which code a call to a function reaches: the newest, a published version, or what an alias points to.
 
-`runtime` asks for each invocation; `invocations` publishes and `deployments` moves aliases.
+`runtime` calls it for each invocation; `invocations` publishes and `deployments` moves aliases.
 """
 
 from __future__ import annotations

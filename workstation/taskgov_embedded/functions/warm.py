@@ -95,7 +95,7 @@ class Warm:
     crashed: bool = False
 
     def start_cold(self) -> None:
-        """Forget what the process knew: the next invocation begins with a new one."""
+        """Drop the state of the process: the next invocation begins with a new one."""
         self.handler, self.sandbox.modules, self.sandbox.session, self.crashed = None, {}, None, False
 
 

@@ -1,4 +1,4 @@
-"""Tell which condition keys of IAM can be known for an API call, with their values."""
+"""Return which condition keys of IAM can be known for an API call, with their values."""
 
 from __future__ import annotations
 

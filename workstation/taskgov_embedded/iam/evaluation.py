@@ -1,9 +1,9 @@
 """Decide whether a set of IAM policy statements allows an action, as IAM's evaluation logic does for one account.
 
-An explicit Deny wins, then an Allow; otherwise the answer is no. `aws_requests` asks for each call of a role; `bus` for
-resource policies. Actions and resources are matched with `*` and `?`; a policy variable in a resource, such as
+An explicit Deny wins, then an Allow; otherwise the answer is no. `aws_requests` calls it for each call of a role; `bus`
+for resource policies. Actions and resources are matched with `*` and `?`; a policy variable in a resource, such as
 `${aws:PrincipalTag/team}`, stands for what the caller has. Conditions are evaluated with the keys that the caller
-knows, and a key that it does not know makes the condition unmet (and is reported, see `Verdict.unknown_keys`). So does
+has, and an unknown key makes the condition unmet (and is reported, see `Verdict.unknown_keys`). So does
 a key with many values in a condition without `ForAnyValue` or `ForAllValues`: AWS does not say what it means.
 """
 
@@ -162,7 +162,7 @@ _VARIABLE = re.compile(r"\$\{([^}]+)\}")
 
 
 def _filled_in(patterns: Iterable[str], context: Mapping[str, str | Sequence[str]]) -> Iterator[str]:
-    """Return the patterns with their policy variables replaced; one with a variable that nobody knows matches nothing.
+    """Return the patterns with their policy variables replaced; one with an unknown variable matches nothing.
 
     >>> list(_filled_in(["a/${aws:PrincipalTag/team}", "b/${x}", "c"], {"aws:PrincipalTag/team": "nlp"}))
     ['a/nlp', 'c']

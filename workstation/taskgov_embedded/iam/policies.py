@@ -57,7 +57,7 @@ class Policies:
         return evaluation.evaluate(trust, "sts:AssumeRole", role_arn, context, principal=service).allowed
 
     def forget(self) -> None:
-        """Read the policies anew: the template has changed."""
+        """Read the policies again: the template has changed."""
         self._by_role.clear()
 
     def role_arns(self) -> tuple[str, ...]:

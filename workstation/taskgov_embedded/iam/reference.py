@@ -1,7 +1,7 @@
 """What AWS's service authorization reference says of an action: its resources, and the actions that it depends on.
 
 `reference.json` is an extract for the actions that the template's policies name and `taskgov preflight` calls, with its
-source and date. `make iam-reference` writes it anew.
+source and date. `make iam-reference` writes it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FILE = Path(__file__).with_name("reference.json")
 
 
 BY_SERVICE = {"servicequotas:ListServiceQuotas"}
-"""What depends on an action of the service whose quotas are listed, of eight that nobody asks for here."""
+"""What depends on an action of the service whose quotas are listed, of eight that is not needed here."""
 
 
 def dependents(action: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Answer for IAM what this account decides itself: what a role may do, and inline policies that people add or remove.
 
-SimulatePrincipalPolicy asks the same evaluation as every call of a role (`iam`, `policies`): it cannot say yes to what
+SimulatePrincipalPolicy uses the same evaluation as every call of a role (`iam`, `policies`): it cannot say yes to what
 `aws_requests` would refuse. Everything else of IAM is moto's.
 """
 

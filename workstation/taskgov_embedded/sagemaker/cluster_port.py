@@ -1,4 +1,4 @@
-"""Say what the emulated account asks of the cluster behind a HyperPod cluster.
+"""The interface of the emulated account to the cluster behind a HyperPod cluster.
 
 The SageMaker side (`taskgov_embedded.sagemaker`) answers ListClusterNodes, DescribeCluster and UpdateCluster out of
 this port; a simulated cluster implements it. `StaticCluster` is the smallest implementation: nodes that only change
@@ -36,7 +36,7 @@ class NodeFact:
 
 @dataclass(frozen=True, slots=True)
 class GroupFact:
-    """One instance group: what was asked for (`target_count`) and how it is doing."""
+    """One instance group: what was requested (`target_count`) and how it is doing."""
 
     name: str
     instance_type: str
@@ -51,7 +51,7 @@ class ClusterPort(Protocol):
     """The nodes and instance groups of one cluster, and the two ways SageMaker changes them."""
 
     def nodes(self) -> Sequence[NodeFact]:
-        """Every instance that SageMaker still knows, in any order."""
+        """Every instance that SageMaker still lists, in any order."""
         ...
 
     def groups(self) -> Sequence[GroupFact]:

@@ -1,7 +1,7 @@
 """Answer the calls for HyperPod clusters and their nodes, out of the clusters that are registered.
 
 moto's own clusters have other ARNs, other instance ids and no orchestrator, and refuse newer instance types. A cluster
-here is a name, an id, an EKS cluster and a `ClusterPort`, which knows nodes and groups and takes new targets.
+here is a name, an id, an EKS cluster and a `ClusterPort`, which lists nodes and groups and takes new targets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SageMaker as the stack's users see it: register clusters, inject failures, hear of what settles, make its events."""
+"""SageMaker as the stack's users see it: register clusters, inject failures, observe what settles, make its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell the default bus about changes through the API, in the form of CloudTrail's events.
+"""Send changes through the API to the default bus, in the form of CloudTrail's events.
 
 The form of the envelope is documented; that of the governance calls is inferred (`taskgov.hyperpod.inferred`).
 """

@@ -36,7 +36,7 @@ DOCUMENTS = EVENTS / "local"
 CLUSTER_NAME, CLUSTER_ID, EKS_NAME = "ml-cluster", "abcdefghijkl", "ml-eks"
 WORKERS = GroupFact("gpu-workers", "ml.g5.8xlarge", 4)
 QUOTAS = {"team-a": 1, "team-b": 2}
-"""Instances that each team has before the first plan; `events/local/policy.yaml` wants it the other way round."""
+"""Instances that each team has before the first plan; `events/local/policy.yaml` has it the other way round."""
 MOST_WORKERS = 100
 PEOPLE = ("ana", "ben")
 """Users with keys: one puts documents into force, the other approves."""
@@ -45,7 +45,7 @@ PREPARED_IN = timedelta(minutes=15)
 
 
 class LocalAccount:
-    """Open it with `with`; the account is then alive, and `stack` is to be served.
+    """Open it with `with`; the account is then alive, and `stack` should be served.
 
     The cluster's API listens at `address`, which functions in containers must reach. With `bare` the cluster has these
     workers and nothing else. `mode` is the stack's `ApplyMode`.

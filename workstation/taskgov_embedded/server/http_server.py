@@ -38,8 +38,8 @@ NOT_PASSED_ON = {"content-length", "transfer-encoding", "connection", "date", "s
 class StackServer:
     """Listens on each of `hosts` at `port` while it is open: `with StackServer(stack, ["127.0.0.1"]) as server:`.
 
-    `stack` is open and its clock tells real time. What falls due in it happens meanwhile; recurring schedules do not
-    fire, so that nothing changes unless somebody asks for it.
+    `stack` is open and its clock has real time. What falls due in it happens meanwhile; recurring schedules do not
+    fire, so that nothing changes unless requested.
     """
 
     def __init__(self, stack: Stack, hosts: Sequence[str], port: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Tell the time of a stack that is prepared in no time and then served to people: first virtual, then real."""
+"""The time of a stack that is prepared at once and then served to people: first virtual, then real."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from taskgov_embedded.virtual_time.clock import VirtualClock
 
 
 class LiveClock(VirtualClock):
-    """A virtual clock until `go_live`; from then on the process has its own time back, and this clock tells it."""
+    """A virtual clock until `go_live`; from then on the process has its own time back, and this clock returns it."""
 
     def __init__(self, start: datetime) -> None:
         super().__init__(start)

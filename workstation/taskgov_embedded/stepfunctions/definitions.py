@@ -2,7 +2,7 @@
 
 Every field has to be one that is known for its kind of state, with a value that it may have (`values`), and every
 expression JSONata. Each transition leads to a state and each state is reached, every Choice has a way out, and an
-integration has the pattern that is asked of it.
+integration has the required pattern.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATES: Mapping[str, set[str]] = {
     "Succeed": _ANY_STATE,
     "Fail": {"Type", "Comment", "QueryLanguage", "Error", "Cause"},
 }
-"""The fields of each kind of state that the interpreter knows."""
+"""The fields of each kind of state that the interpreter supports."""
 _MACHINE = {"Comment", "QueryLanguage", "Version", "TimeoutSeconds", "StartAt", "States"}
 _PROCESSOR = {"Comment", "ProcessorConfig", "StartAt", "States"}
 _RULES: Mapping[str, set[str]] = {
@@ -139,7 +139,7 @@ def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
         for rule in state.get(field, []):
             yield from _unknown(f"{whose}, {field}", rule, fields)
     if state.get("QueryLanguage", "JSONata") != "JSONata":
-        yield f"{whose}: the embedded stack knows JSONata only"
+        yield f"{whose}: the embedded stack supports JSONata only"
     if kind not in {"Choice", "Succeed", "Fail"} and ("Next" in state) == (state.get("End") is True):
         yield f"{whose} needs either Next or End"
     if kind in _PARTS and not state.get(_PARTS[kind]):
@@ -160,7 +160,7 @@ def _problems_of_state(name: str, state: Mapping[str, Any]) -> Iterator[str]:
 def _problems_of_integration(whose: str, resource: str) -> Iterator[str]:
     integration = _INTEGRATION.match(resource)
     if integration is None:
-        yield f"{whose}: the embedded stack knows integrations of Step Functions only, not {resource!r}"
+        yield f"{whose}: the embedded stack supports integrations of Step Functions only, not {resource!r}"
         return
     service, action, pattern = integration["service"], integration["action"], integration["pattern"]
     if pattern == ".waitForTaskToken" and service not in WAITS_FOR_TOKEN:

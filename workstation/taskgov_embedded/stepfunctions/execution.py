@@ -52,7 +52,7 @@ class Machine:
 
 @dataclass(slots=True, eq=False)
 class Execution:
-    """What the API knows of an execution."""
+    """What the API returns of an execution."""
 
     arn: str
     name: str
@@ -69,7 +69,7 @@ class Execution:
     redrives: int = 0
     redriven: datetime | None = None
     position: Position | None = None
-    """The state that was entered last: a redriven execution goes on there."""
+    """The state that was entered last: a redriven execution continues there."""
 
     def context(self) -> dict[str, Any]:
         """Return what `$states.context` says of an execution in all of its states."""
@@ -144,7 +144,7 @@ class Run(Host):
         for event in self._waits:
             event.set()
 
-    # What the interpreter asks for
+    # What the interpreter requests
 
     def now(self) -> datetime:
         """Return the present moment of the stack."""

@@ -1,7 +1,7 @@
 """Answer the calls of Step Functions that start, end, redrive and describe executions, and say on the bus how they end.
 
 State machines themselves are moto's; their definitions are checked when they are made or changed. Of an execution of an
-Express machine nobody is told anything afterwards: no call describes it, and EventBridge has no event of it.
+Express machine no trace is left afterwards: no call describes it, and EventBridge has no event of it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Executions:
         return {"stopDate": execution.stopped}
 
     def _redrive(self, call: Call) -> Mapping[str, Any]:
-        """Go on at the state that did not succeed, with its input and variables; retries begin anew.
+        """Continue at the state that did not succeed, with its input and variables; retries start again.
 
         Inside Map and Parallel nothing is redriven by itself: the whole state is entered again.
         """

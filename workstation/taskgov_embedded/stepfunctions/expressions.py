@@ -67,7 +67,7 @@ def _compiled(expression: str) -> _Compiled:
     found = _VARIABLE.findall(expression)
     fields = frozenset(field for name, field in found if name == "states")
     try:
-        # In an object, what gives nothing is told from null.
+        # In an object, a missing value differs from null.
         program = jsonata_python.Jsonata(f'{{"value": ({expression})}}')
     except JException as error:
         raise ExpressionError(f"{expression!r}: {error}") from error
@@ -91,7 +91,7 @@ def check(expression: str) -> None:
 
 
 def _bound(compiled: _Compiled, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the variables that an expression names as the library wants them, and Step Functions' own functions."""
+    """Return the variables that an expression names in the library's form, and Step Functions' own functions."""
     bound = {name: function for name, function in _FUNCTIONS.items() if name in compiled.names}
     for name in compiled.names & variables.keys():
         value = variables[name]

@@ -15,7 +15,7 @@ _DATA = frozenset({"input", "output", "parameters"})
 
 @dataclass(slots=True)
 class History:
-    """Events in the order in which they happened; they are written out when somebody asks."""
+    """Events in the order in which they happened; they are written out on request."""
 
     _events: list[tuple[datetime, str, dict[str, Any]]] = field(default_factory=list)
 

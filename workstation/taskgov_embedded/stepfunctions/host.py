@@ -1,6 +1,6 @@
-"""What an execution of a state machine asks of the world, and what it is told.
+"""The calls of an execution of a state machine, and their answers.
 
-The interpreter knows the language, and its host the time, the services and the history.
+The interpreter handles the language, and its host the time, the services and the history.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a Task state asks for. `token` is that of a task that waits for it, None for any other."""
+    """What a Task state requests. `token` is that of a task that waits for it, None for any other."""
 
     state: str
     resource: str
@@ -59,7 +59,7 @@ class Position:
 
 
 class Host(Protocol):
-    """What an execution, or one branch of it, asks of the world."""
+    """The calls of an execution, or of one branch of it."""
 
     numbers: Iterator[int]
     """What `$uuid` counts with."""

@@ -1,6 +1,6 @@
 """Run a state machine in JSONata: which state comes next, with which input and which variables.
 
-The only interpreter of Amazon States Language here. What it needs of the world it asks a `Host` for: the time, a wait,
+The only interpreter of Amazon States Language here. A `Host` provides what it needs: the time, a wait,
 the answer to a task, iterations side by side. The embedded stack is one host (`executions`); a test that answers tasks
 itself is another. It is strict as Step Functions is: an expression that gives nothing fails the state, and so does data
 that is too large. What it does not know is refused when a machine is made (`definitions`).
@@ -42,7 +42,7 @@ class Interpreter:
     host: Host
     about: Mapping[str, Any]
     entered: Callable[[Position], None] | None = None
-    """Told of each state of the outermost level."""
+    """Called with each state of the outermost level."""
 
     def run(self, machine: Mapping[str, Any], start: Position | None = None, given: Any = None) -> Any:
         """Run a machine, from its first state or another, to its end; return its output. Raises TaskFailedError."""

@@ -1,4 +1,4 @@
-"""What Step Functions asks of a state machine's role: for logs and traces when it is created, and for its key later.
+"""What Step Functions needs in a state machine's role: logs and traces when it is created, and its key later.
 
 Without the key no execution begins: StartExecution answers `KmsAccessDeniedException`.
 """

@@ -1,4 +1,4 @@
-"""Do what a Task state asks for, with the role of its state machine: a call of a service, by way of boto3.
+"""Do what a Task state requests, with the role of its state machine: a call of a service, by way of boto3.
 
 Optimized integrations have parameters, results and names of errors of their own; an `aws-sdk` task has the service's.
 """

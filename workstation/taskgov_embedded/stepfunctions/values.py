@@ -58,7 +58,7 @@ def problem_of_number(field: str, number: Any) -> str | None:
 
 
 def problems_of_state(state: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with the values of a state's own fields; what an expression gives, its execution tells."""
+    """Yield what is wrong with the values of a state's own fields; expressions are evaluated in an execution."""
     yield from _problems_of_numbers(state, _OF_STATE)
     beats, lasts = state.get("HeartbeatSeconds"), state.get("TimeoutSeconds")
     if isinstance(beats, int) and isinstance(lasts, int) and beats >= lasts:

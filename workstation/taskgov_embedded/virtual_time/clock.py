@@ -1,4 +1,4 @@
-"""Tell what time it is in the stack, and what is due next.
+"""The time in the stack, and what is due next.
 
 The whole process reads this clock while a stack is open: `datetime.now()`, `time.time()`, moto, botocore and Powertools
 are turned to it by time-machine, which stands still between two moves. Timers are kept in order of their moment, then

@@ -55,7 +55,7 @@ class Actor:
             result.refusals.append(f"{code}: {error.response['Error']['Message']}")
         else:
             if call.refused:
-                raise AssertionError(f"{call.operation} was to be refused with {call.refused}, and was not")
+                raise AssertionError(f"{call.operation} should have been refused with {call.refused}, and was not")
 
     def _submit(self, job: Job) -> None:
         manifest = job_manifest(job.team, job.name, job.request, kind=job.kind, pods=job.pods, priority=job.priority)
@@ -96,7 +96,7 @@ class Actor:
         (group,) = (group for group in cluster.groups() if group.name == event.group)
         change = event.count if event.happens == "joins" else -event.count
         cluster.set_target(replace(group, target_count=group.target_count + change))
-        self._world.stack.advance(60)  # nodes join in their own time; HyperPod tells of it when the group is in service
+        self._world.stack.advance(60)  # nodes join in their own time; HyperPod's event follows
         self._world.tell_of_resize()
 
     def _take_back(self, event: NodeEvent) -> None:
@@ -200,4 +200,4 @@ class Actor:
             case "schedulerConfigVersion":
                 return world.scheduler_config()["ClusterSchedulerConfigVersion"]
             case _:
-                raise ValueError(f"a walkthrough knows no ${{{kind}}}")
+                raise ValueError(f"a walkthrough has no ${{{kind}}}")

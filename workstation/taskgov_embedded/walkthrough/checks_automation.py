@@ -125,7 +125,7 @@ def _team_notices(expected: tuple[TeamNoticeCheck, ...], result: StepResult, _wo
             yield equal(f"messages on {notice.topic}", "none", "; ".join(said) or "none")
         for text in notice.says:
             shown = "; ".join(said) or "nothing"
-            yield Check(f"{notice.topic} is told {text!r}", any(text in message for message in said), text, shown)
+            yield Check(f"{notice.topic} gets {text!r}", any(text in message for message in said), text, shown)
 
 
 def _dead_letters(expected: int | None, _result: StepResult, world: World) -> Iterator[Check]:

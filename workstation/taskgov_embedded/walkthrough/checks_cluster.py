@@ -91,7 +91,7 @@ def _workload_of(world: World, team: str, name: str) -> KubeObject:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Tell whether a text is the pattern's, where only `*` stands for anything."""
+    """Return whether a text is the pattern's, where only `*` stands for anything."""
     literal = pattern.replace("[", "[[]").replace("?", "[?]")
     return fnmatch.fnmatchcase(text, literal)
 

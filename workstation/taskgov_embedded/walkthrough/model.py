@@ -116,7 +116,7 @@ class Action(Part):
     message: str | None = None
     """A message put straight into the intake queue."""
     reconcile: bool | None = None
-    """The operator asks for a run."""
+    """The operator requests a run."""
     audit: bool | None = None
     """The nightly audit's time comes."""
 
@@ -133,7 +133,7 @@ class Action(Part):
 
 
 class Question(Part):
-    """A question to the command line, in the words that a person types after `taskgov`; the demo asks it.
+    """A question to the command line, in the words that a person types after `taskgov`; the demo runs it.
 
     `{snapshot}` stands for a file with the cluster as it is after the step, `{series}` for the folder of all of them so
     far, `{live}` for the options of a live reading, `{folder}` for the folder in which `files` are, `{plan[OUTCOME]}`

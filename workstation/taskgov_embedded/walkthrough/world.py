@@ -142,7 +142,7 @@ class World:
         return self.registered.arn
 
     def tell_of_node(self, instance_id: str, reason: str, *, healthy: bool) -> None:
-        """Let the world hear of a node as its kind of cluster tells of it."""
+        """Send the events of a node, as its kind of cluster does."""
         if not self.is_plain_eks:
             self.stack.sagemaker.emit_node_health(self.registered, instance_id, healthy=healthy, reason=reason)
             return
@@ -151,7 +151,7 @@ class World:
         self.stack.bus.publish("aws.ec2", "EC2 Instance State-change Notification", detail)
 
     def tell_of_resize(self) -> None:
-        """Let the world hear that nodes came or went."""
+        """Send the events of nodes that came or went."""
         if self.is_plain_eks:
             detail = {
                 "AutoScalingGroupName": "workers",

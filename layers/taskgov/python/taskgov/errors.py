@@ -21,7 +21,7 @@ class AppEnvError(GovernanceError):
 
 
 class InvalidRequestError(GovernanceError):
-    """What was asked breaks rules; `violations` names each of them."""
+    """The request breaks rules; `violations` names each of them."""
 
     refusal = "validation"
 
@@ -49,7 +49,7 @@ class LockLostError(GovernanceError):
 
 
 class ThrottledError(GovernanceError):
-    """The service asks to slow down: try again later."""
+    """The service throttles: try again later."""
 
 
 class UpstreamError(GovernanceError):

@@ -53,9 +53,9 @@ class JsonForm(Generic[T]):
 class KeptForm(JsonForm[T]):
     """The form of what functions store: read in both forms, and written as the release before reads it.
 
-    While a deployment moves the functions one by one, and after its alarm has taken it back, the release before goes on
-    with what the new one left: records, the snapshot and plan of a run that is under way, a plan that waits for
-    approval. A release after this one may write `data`.
+    While a deployment moves the functions one by one, and after its alarm has taken it back, the release before
+    continues with what the new one left: records, the snapshot and plan of a run that is under way, a plan that waits
+    for approval. A release after this one may write `data`.
     """
 
     def __init__(self, kind: type[T]) -> None:

@@ -73,12 +73,12 @@ def run(cluster_arn: str, started_at: datetime, run_id: str) -> ItemKey:
 
 
 def once(cluster_arn: str, identity: str) -> ItemKey:
-    """Return the key of what is counted or told once."""
+    """Return the key of what is counted or sent once."""
     return _of_cluster(cluster_arn, f"ONCE#{identity}")
 
 
 def turn(cluster_arn: str) -> ItemKey:
-    """Return the key of whose turn it is to tell teams."""
+    """Return the key of the turn to notify teams."""
     return _of_cluster(cluster_arn, "TELLING")
 
 

@@ -1,7 +1,7 @@
 """Who gave an order: the person behind a caller whom AWS attests, and which callers may approve.
 
-`services.take_order` asks for each order, `services.plan_quotas` compares author and approver. The caller's ARN is what
-AWS puts into the request context of a signed call; nothing here reads what the caller says of himself.
+`services.take_order` calls it for each order, `services.plan_quotas` compares author and approver. The caller's ARN is
+what AWS puts into the request context of a signed call; nothing here reads what the caller says of himself.
 
 | caller | person |
 | --- | --- |
@@ -38,7 +38,7 @@ _SESSION: Final = re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person as far as AWS can tell persons apart."""
+    """A person, as far as AWS distinguishes people."""
 
     identity: str
     """What is compared and recorded: an ARN without path, or `identity-center/<user>`."""
@@ -63,7 +63,7 @@ def person_of(user_arn: str, named_session_roles: Iterable[str] = ()) -> Person:
     found = _PRINCIPAL.fullmatch(user_arn)
     if found is None:
         raise InvalidRequestError(
-            f"caller {user_arn[:200]!r} is not a person that can be told from others: "
+            f"caller {user_arn[:200]!r} is not a person that can be identified: "
             "sign with an IAM user's or a role's credentials"
         )
     partition, _, account, kind, rest = found.groups()

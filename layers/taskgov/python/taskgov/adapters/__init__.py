@@ -1,1 +1,1 @@
-"""Adapters: the only code that touches the world; each has its in-memory twin."""
+"""Adapters: the only code that touches the world; most have an in-memory counterpart in the tests."""

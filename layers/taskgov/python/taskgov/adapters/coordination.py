@@ -1,4 +1,4 @@
-"""Who may act on a cluster now: its generation and lock, whose turn it is to tell, and what counts once.
+"""Who may act on a cluster now: its generation and lock, whose turn it is to send notices, and what counts once.
 
 The lock itself is taken and released by the state machine; here it is looked at and renewed.
 """
@@ -27,7 +27,7 @@ class Coordination(TableItems):
     """The part of the `StateStore` port that decides who acts."""
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
-        """Add one to the generation and tell whether a live run holds the lock."""
+        """Add one to the generation and return whether a live run holds the lock."""
         with translated(f"mark {cluster_name} dirty"):
             answer = self._table.update_item(
                 Key=keys.state(cluster_arn),
@@ -103,7 +103,7 @@ class Coordination(TableItems):
             raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
 
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
-        """Return True the first time an identity is seen, and whenever the same `by` asks again."""
+        """Return True the first time an identity is seen, and whenever the same `by` calls again."""
         try:
             self._put(
                 _counted(cluster_arn, identity, now, by or ""),

@@ -154,7 +154,7 @@ class Table(Coordination):
         self._put({**key, "record": record, "expiresAt": expiry(refused.at, REFUSED_DAYS)})
 
     def forget_refusal(self, cluster_arn: str, subject: str) -> None:
-        """Let the writes of a subject be asked for again."""
+        """Let the writes of a subject be tried again."""
         with translated(f"forget the refused write of {subject}"):
             self._table.delete_item(Key=keys.refused(cluster_arn, subject))
 

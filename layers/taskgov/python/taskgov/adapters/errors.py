@@ -41,8 +41,8 @@ UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
 def translated(what: str) -> Iterator[None]:
     """Turn botocore's errors into the domain's; `what` says what was being done.
 
-    Access that is denied stays an UpstreamError with the service's own sentence. `refusal` tells it and a limit that is
-    reached from other errors.
+    Access that is denied stays an UpstreamError with the service's own sentence. `refusal` distinguishes it and a limit
+    that is reached from other errors.
     """
     try:
         yield

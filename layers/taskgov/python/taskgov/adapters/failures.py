@@ -34,16 +34,16 @@ class ReportedFailures:
             self._meter.record(cluster, [CLUSTER_UNREADABLE.of(1)])
 
     def untold(self, cluster_name: str, topics: Sequence[str]) -> None:
-        """Log each topic; whoever tells counts them in a metric of their own, since the cluster was looked at."""
+        """Log each topic; the sender counts them in a metric of their own, because the cluster itself was read."""
         for topic in topics:
             told = printable(topic, limit=REASON_LIMIT)
-            self._logger.error("team not told", extra={"cluster": cluster_name, "topic": told})
+            self._logger.error("team not notified", extra={"cluster": cluster_name, "topic": told})
 
 
 def fields_of(error: Exception) -> dict[str, str]:
     """Return what the log says of an error: its class and the lines that it passed through, innermost last.
 
-    What it says itself is told of the domain's errors only: others may quote what was being read.
+    The message is logged for the domain's errors only: others may quote what was being read.
     """
     frames = traceback.extract_tb(error.__traceback__)[-5:]
     where = " > ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames)

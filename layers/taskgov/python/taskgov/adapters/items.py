@@ -6,7 +6,7 @@
 | 1 | this release | |
 
 An older item is brought up to date as it is read, and is written in today's form with its next change. What a newer
-release wrote, or nobody can read, is an `UnreadableItem`: whoever reads many goes on without it and reports it.
+release wrote, or nobody can read, is an `UnreadableItem`: whoever reads many continues without it and reports it.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ def _form(item: Item) -> int:
     except (TypeError, ValueError):
         raise ValueError(f"its schema is {stated!r}, which is no number") from None
     if not 0 <= form <= NEWEST:
-        raise ValueError(f"its schema is {form}; this release knows schemas up to {NEWEST}")
+        raise ValueError(f"its schema is {form}; this release reads schemas up to {NEWEST}")
     return form
 
 

@@ -1,4 +1,4 @@
-"""The lock of a cluster, as DynamoDB is asked for it: attributes of the item `taskgov.keys.state`.
+"""The lock of a cluster, in the terms of DynamoDB: attributes of the item `taskgov.keys.state`.
 
 The state machine takes and releases it with the same expressions (`tests/statemachines/test_lock.py` holds it to
 these); functions renew it, commands of people take it too (`taskgov_cli.manual_lock`), and an order frees it.
@@ -11,7 +11,7 @@ TAKE: Final = "SET #schema = :schema, lockOwner = :me, lockExpires = :expires AD
 FREE_OR_EXPIRED: Final = (
     "attribute_not_exists(lockOwner) OR lockOwner = :me OR lockExpires < :now OR attribute_not_exists(lockExpires)"
 )
-"""Or without an end, or its own already: an answer that was lost is asked for again."""
+"""Or without an end, or its own already: a lost answer is requested again."""
 RENEW: Final = "SET lockExpires = :expires"
 RELEASE: Final = "REMOVE lockOwner, lockExpires"
 HELD: Final = "lockOwner = :me AND fencingToken = :token"

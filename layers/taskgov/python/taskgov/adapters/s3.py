@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 POLICY_KEY = "policies/{}.yaml"
 REVIEWED = "taskgov-reviewed"
-"""Metadata of a document: it is written together with the version that it speaks of, and cannot be changed later."""
+"""Metadata of a document: it is written together with the version that it describes, and cannot be changed later."""
 MOST_DOCUMENTS: Final = 64
 MOST_BYTES: Final = 4 * 2**20
-"""Documents that are remembered, and how long one of them may be."""
+"""Documents that are kept, and how long one of them may be."""
 
 
 class Bucket:

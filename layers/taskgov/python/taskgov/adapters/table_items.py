@@ -59,7 +59,7 @@ class TableItems:
             unprocessed: Mapping[str, Any] = answer.get("UnprocessedKeys", {})
             left = unprocessed.get(name, {}).get("Keys", [])
             if len(left) == len(asked):
-                raise ThrottledError("the table gives none of the items that were asked for")
+                raise ThrottledError("the table gives none of the items that were requested")
             wanted = [*left, *rest]
 
     def _put(self, item: dict[str, Any], **condition: Any) -> None:

@@ -1,4 +1,4 @@
-"""One team's quota as a plan wants it: the third of the forms that a quota passes (`taskgov.allocation.claims`)."""
+"""One team's quota as planned: the third of the forms that a quota passes (`taskgov.allocation.claims`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Resou
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """One team's whole quota as it is to be, and how its numbers come about.
+    """One team's whole quota as planned, and how its numbers come about.
 
     Adds to the team's claims: the quota as the API takes it, how the team shares, and what is kept on record with it.
     """

@@ -1,4 +1,4 @@
-"""What is to be kept of a write, for the plans to come.
+"""What is kept of a write, for the plans to come.
 
 `apply_change` calls it after each write (and each restoration) and stores the result; plans read it from the snapshot
 to know edits by hand, how far a quota moved in a period, and which edit was adopted.
@@ -38,7 +38,7 @@ def remember(
 
     A quota that is written twice has moved once: the low config between its writes is no part of the past, and
     `began_from` says for as long as it stands what the quota came from (`path_before`: what stood before the plan; by
-    default `change.before`). A path that ended at its low write goes on from there with the plan after it.
+    default `change.before`). A path that ended at its low write continues from there with the plan after it.
 
     A past that could not be read (None) stays unread: guardrails that need it fail closed until it is old enough to
     matter no longer, which only a fresh record shows. Raises `ValueError` for a change of the cluster policy.

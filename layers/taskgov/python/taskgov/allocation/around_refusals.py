@@ -1,6 +1,6 @@
 """Plan around writes that were refused: those quotas stay as they are, and nobody gives what they cannot take.
 
-`taskgov.allocation.deciding` asks for it, after what is wanted of every quota is known, and before limits cut it back.
+`taskgov.allocation.deciding` calls it, after what is wanted of every quota is known, and before limits cut it back.
 Instance type by instance type, as far as a refused write would have moved its sum:
 
 1. A refused quota whose low write stands gets back what stood before, where there is room for it.

@@ -8,7 +8,7 @@ axis: it is added to what is written (`shift`), so that a lease moves in full.
 | --- | --- |
 | one row, which says all by one field (`Count`, `Accelerators`, a partition, ...) before and after | that field |
 | anything else | accelerators, partition, vCPU and memory, all written out |
-| parts of a type whose numbers nobody knows | none: all or nothing |
+| parts of a type with unknown numbers | none: all or nothing |
 """
 
 from __future__ import annotations

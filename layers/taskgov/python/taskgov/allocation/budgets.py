@@ -87,9 +87,9 @@ def said_borrowing(
             case "stopped":
                 said[team] = "borrowing is stopped until the period ends"
             case "stops" if team in refused:
-                said[team] = "borrowing goes on: the write of the quota was refused"
+                said[team] = "borrowing continues: the write of the quota was refused"
             case "stops" if team in unwritten:
-                said[team] = "borrowing goes on: there is no room to write the quota"
+                said[team] = "borrowing continues: there is no room to write the quota"
             case "stops" if is_there:
                 said[team] = "this plan stops its borrowing until the period ends"
             case _:
@@ -121,7 +121,7 @@ def _said_of_left_alone(left: LeftAlone) -> str:
     sharing = sharing_of(left.quota.compute_quota_config)
     if sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
         return ""
-    goes_on = f"borrowing goes on: the quota is left alone, because {left.because}"
+    goes_on = f"borrowing continues: the quota is left alone, because {left.because}"
     return "borrowing is stopped" if is_stop(sharing) else goes_on
 
 

@@ -89,7 +89,7 @@ def is_counted(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool
 
 
 def _counted_without_memory(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
-    """Nodes of a hand-made snapshot: given moments are believed, a node without any counts as it stands."""
+    """Nodes of a hand-made snapshot: given moments are used, a node without any counts as it stands."""
     grow, hold = _delays(rules)
     if healthy:
         return node.healthy_since is None or now - node.healthy_since >= grow
@@ -152,7 +152,7 @@ class _Count:
         return TypeCapacity(line, resources, per_instance, usable, total, recheck_at, self.rules.basis)
 
     def _before_end(self, node: Node) -> list[datetime]:
-        """Return when the end of the node's reservation is to be told, and when it comes."""
+        """Return from when the end of the node's reservation is reported, and when it comes."""
         if node.leaves_at is None:
             return []
         notice = node.leaves_at - timedelta(hours=self.rules.notice_before_end_hours)
@@ -221,7 +221,7 @@ def _clock(moment: datetime | None) -> str:
 
 
 def _from_nodes(counted: Sequence[Node]) -> InstanceResources | None:
-    """Guess the numbers of a type that no table knows from what its nodes offer, rounded up to whole units."""
+    """Guess the numbers of a type that is in no table from what its nodes offer, rounded up to whole units."""
     offers: list[Mapping[str, int]] = [node.allocatable for node in counted if node.allocatable]
     if not offers:
         return None

@@ -1,4 +1,4 @@
-"""Tell that machines will leave: which training plan or Capacity Block ends when, and what that costs each team.
+"""Report that machines will leave: which training plan or Capacity Block ends when, and what that costs each team.
 
 Nothing changes before. The costs are what the planner takes from each team on the same snapshot without the machines
 that leave: those of earlier ends are gone before those of later ones, so that the costs of all ends add up.
@@ -34,7 +34,7 @@ def ends_found(snapshot: Snapshot, decided: Decided) -> Iterator[Finding]:
     known = {reservation.id: reservation for reservation in snapshot.reservations}
     left, before = snapshot, None
     for (moment, its_id), nodes in sorted(_within_notice(snapshot).items()):
-        # Made anew only where something ends: a plan of many teams takes its time.
+        # Made again only where something ends: a plan of many teams takes its time.
         before = planned_lines(decided) if before is None else before
         left = _without(left, its_id, moment)
         after = planned_lines(decide(left, capacities_of(left)))

@@ -19,7 +19,7 @@ from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 from taskgov.snapshot.records import began_from
 
 MAX_SENTENCES = 3
-"""Rows that a change's sentence tells; the allocations of the plan tell all."""
+"""Rows that a change's sentence names; the allocations of the plan have all."""
 _BORROWING: Final[Mapping[str, str]] = {
     "stops": "the budget is used up: borrowing stops",
     "resumes": "within its budget the team borrows again",

@@ -19,7 +19,7 @@ from taskgov.snapshot.leaving import has_left
 from taskgov.snapshot.model import InstanceGroup, Node, Snapshot
 
 NOT_FOUND: Final = "not-found"
-"""The `ec2_state` of a machine that EC2 does not know, or knows no longer."""
+"""The `ec2_state` of a machine that EC2 does not list, or no longer lists."""
 _EC2_GONE: Final = frozenset({NOT_FOUND, "shutting-down", "terminated", "stopping", "stopped"})
 _REMOVED_BY: Final = frozenset({"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"})
 
@@ -62,7 +62,7 @@ def _says_so(node: Node) -> bool:
 
 
 def _is_whole(group: InstanceGroup, listed: int) -> bool:
-    """Say whether SageMaker lists as many nodes of a group as it says that there are, or are to be."""
+    """Say whether SageMaker lists as many nodes of a group as it says that there are, or should be."""
     counts = [count for count in (group.current_count, group.target_count) if count is not None]
     return bool(counts) and listed >= min(counts)
 

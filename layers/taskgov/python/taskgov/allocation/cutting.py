@@ -54,7 +54,7 @@ class Slot:
     stays: bool = False
 
     def written(self) -> Rows:
-        """Return the rows as they are to be written."""
+        """Return the rows as they should be written."""
         if self.stays:
             return self.today
         return self.rows.wanted if self.axes is None else rows_at(self.rows, self.axes)

@@ -1,6 +1,7 @@
 """What is every quota to become? Promises settled, then what limits and refused writes leave of them.
 
-The planner asks, makes writes of the answer, and tells the rest. Everything here is a pure function of the snapshot.
+The planner calls it, turns the answer into writes, and reports the rest. Everything here is a pure function of the
+snapshot.
 """
 
 from collections.abc import Iterable, Mapping
@@ -75,7 +76,7 @@ def _to_write(snapshot: Snapshot, wanted: Wanted, capacities: Mapping[str, TypeC
 
 
 def as_written(decided: Decided) -> list[Allocation]:
-    """Return what quotas are to be; those that no wave can write, and those that were refused, are as they stand."""
+    """Return the planned quotas; those that no wave can write, and those that were refused, are as they stand."""
     left_out = decided.writes.left_out
     teams, because = {change.team for change in left_out}, "left as it is: no wave of the plan can write it"
     written = (

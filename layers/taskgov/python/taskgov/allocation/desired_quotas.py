@@ -65,7 +65,7 @@ class DesiredQuotas:
                 self._given |= {(lease.to, lease.instance_type), (lease.from_, lease.instance_type)}
 
     def of(self, promise: Promise) -> Allocation:
-        """Return what the team's quota is to be."""
+        """Return the team's planned quota."""
         claims = self._claims.get(promise.team, {})
         today = today_rows(promise.holds)
         kept = [claim.row for claim in claims.values() if not _is_needless(claim.row, today)]
@@ -103,7 +103,7 @@ class DesiredQuotas:
     def instead(
         self, allocation: Allocation, config: ComputeQuotaConfig, note: str, cause: Cause, because: str
     ) -> Allocation:
-        """Return a quota that is to be `config` now, and not what is wanted of it; `note` says why in the change."""
+        """Return a quota with `config` now, and not what is wanted of it; `note` says why in the change."""
         rows = {row_key(row): row for row in config.compute_quota_resources}
         wished = self._wished(allocation)
         if cause is Cause.REFUSED_TO_ANOTHER:
@@ -230,7 +230,7 @@ class DesiredQuotas:
         return self._reason_of_old_promise(promise, before, claim) if kept_word else claim.reason
 
     def _reason_of_old_promise(self, promise: Promise, before: ComputeQuotaResource | None, claim: Claim) -> Reason:
-        """Tell a document that says something else from capacity that is another: the promise was applied before."""
+        """Distinguish a changed document from changed capacity: the promise was applied before."""
         if promise.applied is not None and promise.applied.promise not in {"", promise.digest}:
             return Reason.POLICY_CHANGED
         grows = before is None or self._gpus(claim.row) > self._gpus(before) or _more(claim.row, before)

@@ -1,7 +1,7 @@
 """What a plan does about state that was restored, and about another stack on the cluster.
 
 Nothing is lowered because of a loss alone. A quota whose record was lost may hold an edit, a lease or a move by demand
-that nothing tells of any more: raising it goes on, lowering it needs a person. A bucket that was restored may have a
+of which no trace is left: raising it continues, lowering it needs a person. A bucket that was restored may have a
 document of an older version: every change needs a person, until a document is put into force again.
 """
 

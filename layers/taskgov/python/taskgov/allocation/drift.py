@@ -25,7 +25,7 @@ def drifts_of(snapshot: Snapshot, resources_of: ResourcesOf) -> dict[str, Amount
     """Return what queues hold beyond their quotas (below zero: short of them), by the quota's id.
 
     In base units of each resource, EFA aside. Quotas whose queues are as they say are left out, as are those that share
-    a team and so a queue, types that nobody knows, and queues that cannot be read.
+    a team and so a queue, unknown types, and queues that cannot be read.
     """
     queues = {_name_of(queue): queue for queue in snapshot.kueue.cluster_queues}
     in_force = [quota for quota in snapshot.quotas if quota.status not in NEVER_IN_FORCE]

@@ -21,7 +21,7 @@ Gpus = dict[str, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """GPUs that change hands, and the types of which nobody knows how many those are."""
+    """GPUs that change hands, and the types for which that is unknown."""
 
     gpus: Fraction
     unknown: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def exchange(goals: Iterable[Goal], capacities: Capacities) -> Exchange:
 
 
 def gpus_by_type(config: ComputeQuotaConfig, capacities: Capacities) -> Gpus:
-    """Return the accelerators of a quota; of a type whose numbers nobody knows those that its rows name."""
+    """Return the accelerators of a quota; of a type with unknown numbers those that its rows name."""
     gpus: Gpus = {}
     for row in config.compute_quota_resources:
         capacity = capacities.get(row.instance_type)

@@ -128,7 +128,7 @@ def _types(promise: FamilyPromise, capacities: Mapping[str, TypeCapacity]) -> It
 
 
 def _units_of_one(unit: Unit, capacity: TypeCapacity) -> int:
-    """Return how many units one instance has: 0 accelerators where there are none, or nobody knows."""
+    """Return how many units one instance has: 0 accelerators where there are none, or that is unknown."""
     if unit is Unit.INSTANCES:
         return 1
     return capacity.resources.accelerators if capacity.resources else 0

@@ -20,7 +20,7 @@ NOTHING = ComputeQuotaConfig()
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One quota of a team, as it is and as it is to be. What does not exist is a quota without rows."""
+    """One quota of a team, now and as planned. What does not exist is a quota without rows."""
 
     name: str
     """The quota's name; one that is deleted and created again keeps it."""
@@ -35,11 +35,11 @@ class Goal:
     is_pool: bool = False
     """The shared pool is nobody's promise: no limit judges it."""
     tier: int = 1
-    """Who gives back first, where what was to be taken is not given: the highest number."""
+    """Who gives back first, where what should be taken is not given: the highest number."""
 
     @property
     def key(self) -> str:
-        """What tells goals apart: team and name."""
+        """The identity of a goal: team and name."""
         return quota_key(self.team, self.name)
 
     @property
@@ -94,7 +94,7 @@ def deletion_goals(snapshot: Snapshot, failed: Iterable[ComputeQuota]) -> tuple[
 
 
 class _Records:
-    """What is known of past writes, by quota; by team for a quota that was created anew."""
+    """What is known of past writes, by quota; by team for a quota that was created again."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         in_order = sorted(snapshot.applied, key=lambda applied: (applied.at, applied.compute_quota_id))

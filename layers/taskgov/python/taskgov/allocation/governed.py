@@ -245,7 +245,7 @@ class _Selection:
     def _note(
         self, kind: FindingKind, quota: ComputeQuota, more: Evidence = MappingProxyType({}), **fields: object
     ) -> None:
-        """Report a quota; the sentence may name its team, its name and its status without being told."""
+        """Report a quota; the sentence gets its team, name and status by itself."""
         team, name, status = quota.compute_quota_target.team_name, quota.name, quota.status
         evidence: Evidence = {"quota": name, "version": quota.compute_quota_version, "status": status, **more}
         self._findings.append(kind.about(team, evidence, team=team, quota=name, status=status, **fields))

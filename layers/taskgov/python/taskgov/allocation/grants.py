@@ -124,7 +124,7 @@ class _Shortage:
         return replace(claim, row=row, reason=Reason.SHORTAGE, because=because, tell=tell)
 
     def _tell(self, claim: Claim, party: Party) -> Trail:
-        """Tell how the claim became what the cut left of it: by proportion, by floors, by rounding."""
+        """Describe how the claim became what the cut left of it: by proportion, by floors, by rounding."""
         alone, within = exact_cuts(self._tiers, self._room)[party.key]
         claimed, trail, numbers = amounts_in(claim.row), claim.tell(), f"{self._words()}, {self._numbers()}"
 
@@ -199,7 +199,7 @@ def _planned_for(claim: Claim, capacity: TypeCapacity, *, overcommit: bool) -> C
 def _lesser(
     promised: ComputeQuotaResource, today: ComputeQuotaResource | None, capacity: TypeCapacity
 ) -> ComputeQuotaResource:
-    """Return what is promised, but no more of anything than stands today; today's row where that cannot be told."""
+    """Return what is promised, but no more of anything than stands today; today's row where that is unknown."""
     if today is None:
         return scaled(promised, 0, 1)
     wanted, stands = need(promised, capacity.resources), need(today, capacity.resources)

@@ -137,7 +137,7 @@ def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
     if unread:
         named = "; ".join(f"{item.kind} {item}" for item in unread[:_NAMED])
         more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
-        remedy = "correct or delete it, or run a release that knows its form"
+        remedy = "correct or delete it, or run a release that supports its form"
         yield _verdict("all-read", f"What is promised is not known: {named}{more}.", remedy, passed=False)
 
 
@@ -147,7 +147,7 @@ def _nodes_seen(
     capacities: Mapping[str, TypeCapacity],
     unconfirmed: Unconfirmed,
 ) -> Iterable[GuardrailVerdict]:
-    """Believe in no mass loss that nobody confirmed, and in no cluster without nodes, while quotas depend on it."""
+    """Reject an unconfirmed mass loss, and a cluster without nodes, while quotas depend on it."""
     lost = " ".join(map(said_loss, unconfirmed.losses))
     remedy = "see whether the cluster's nodes can be read; approve the plan if the nodes are really gone"
     if any(_is_lowered(goal, capacities) for goal in goals):

@@ -1,4 +1,4 @@
-"""Does the cluster run the Kueue that predictions are made for? Another minor version is told, with what differs."""
+"""Does the cluster run the Kueue that predictions are made for? Other minor versions are reported."""
 
 from collections.abc import Iterable
 

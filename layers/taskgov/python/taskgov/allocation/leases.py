@@ -51,7 +51,7 @@ class Given:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the donor gives less than the lease asks for."""
+        """Whether the donor gives less than the lease requests."""
         return self.amount < self.lease.count
 
     def side_of(self, team: str) -> int:
@@ -101,7 +101,7 @@ def state_at(lease: Lease, now: datetime) -> LeaseState:
 
 
 def told_as(lease: Lease) -> dict[str, str | int]:
-    """Return what a finding about a lease carries, to tell the leases of the same two teams apart."""
+    """Return what a finding about a lease carries, to distinguish the leases of the same two teams."""
     moments = {"start": lease.start.isoformat(), "end": lease.end.isoformat()}
     unit = {} if lease.unit is Unit.INSTANCES else {"unit": lease.unit_name}
     return {"instanceType": lease.instance_type, "count": lease.count, **unit, **moments, "reason": lease.reason}
@@ -208,10 +208,10 @@ def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
 
 
 def _keeps_floor(row: ComputeQuotaResource, moves: ComputeQuotaResource, floor: Vector, capacity: TypeCapacity) -> bool:
-    """Say whether the row has what is to be moved, and keeps its floor in each resource of it."""
+    """Say whether the row has what should be moved, and keeps its floor in each resource of it."""
     has, takes = vector_of(row, capacity), vector_of(moves, capacity)
     if has is None or not takes:
-        return False  # nobody knows what an instance of the type is
+        return False  # what an instance of the type has is unknown
     return fits(takes, has) and all(has[r] - n >= floor.get(r, 0) for r, n in takes.items() if n)
 
 

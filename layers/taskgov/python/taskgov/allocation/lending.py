@@ -1,4 +1,4 @@
-"""Give the leases of one instance type, one after another, and tell of them."""
+"""Give the leases of one instance type, one after another, and report them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from taskgov.policy.measured import Lease
 
 
 def lend_all(leases: Iterable[Lease], lending: Lending, lenders: Lenders) -> tuple[Lending, list[Finding]]:
-    """Return what teams have after all leases, and what is to be said of those that are refused or given in part.
+    """Return what teams have after all leases, and what should be said of those that are refused or given in part.
 
     A lease that cannot be given is tried again once others were: what its donor is to lend may be leased itself.
     """

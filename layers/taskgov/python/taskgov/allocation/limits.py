@@ -37,7 +37,7 @@ class Limit:
     hours: int | None = None
     instances: int = 0
     is_partial: bool = False
-    """The document asks to cut back to the limit: the verdict is about what is left of the plan then."""
+    """The document sets cutting back to the limit: the verdict is about what is left of the plan then."""
 
     @property
     def name(self) -> str:
@@ -175,7 +175,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _more(worst: QuotaDelta, beyond: Iterable[QuotaDelta]) -> str:
-    """Count the other numbers beyond the limit; those of whole instances are told as one."""
+    """Count the other numbers beyond the limit; those of whole instances count as one."""
     others = {delta.words for delta in beyond} - {worst.words}
     if not others:
         return ""

@@ -1,6 +1,6 @@
-"""Would work preempt itself forever, and which settings of quotas would end it? Told in the words of quotas and teams.
+"""Would work preempt itself forever, and which settings of quotas would end it? In the terms of quotas and teams.
 
-The audit asks it for the cluster as it is, what-if for the supposed one. `taskgov.scheduling.loops` searches: a remedy
+The audit calls it for the cluster as it is, what-if for the supposed one. `taskgov.scheduling.loops` searches: a remedy
 is proposed only where the model comes to rest with it.
 """
 

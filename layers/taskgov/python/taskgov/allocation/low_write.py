@@ -1,6 +1,6 @@
 """The first of two writes of a quota that gives one resource and takes another: it gives, and takes nothing yet.
 
-`taskgov.allocation.waves` asks for it where a quota cannot be written once without exceeding capacity on the way.
+`taskgov.allocation.waves` calls it where a quota cannot be written once without exceeding capacity on the way.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from taskgov.hyperpod.ratio import complete
 from taskgov.quantities import CPU, EFA, GIBIBYTE, MEMORY
 
 ResourcesOf = Callable[[str], InstanceResources | None]
-"""Instance type -> the numbers of one instance, None when nobody knows them."""
+"""Instance type -> the numbers of one instance, None when they are unknown."""
 
 Rows = Sequence[ComputeQuotaResource]
 _MILLI: Final = 1000
@@ -134,7 +134,7 @@ def _survives(number: float) -> bool:
 def queue_amounts(config: ComputeQuotaConfig, resources_of: ResourcesOf) -> Mapping[tuple[str, str], int]:
     """Return what a quota comes to in its ClusterQueue: (instance type, resource) -> base units, EFA aside.
 
-    Of a type whose numbers nobody knows, the numbers that are given stand for themselves, in thousandths.
+    Of a type with unknown numbers, the numbers that are given stand for themselves, in thousandths.
     """
     amounts: dict[tuple[str, str], int] = {}
     for name, rows in _by_type(config.compute_quota_resources).items():

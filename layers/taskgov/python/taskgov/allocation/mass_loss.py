@@ -1,9 +1,9 @@
 """See whether the cluster suddenly lost nodes, and whether their provider confirms that.
 
 A node list that comes back empty or in part looks like a cluster that shrank. A loss of more than
-`guardrails.massLossPercent` of an instance type within the hold time, and of two nodes or more, is therefore believed
+`guardrails.massLossPercent` of an instance type within the hold time, and of two nodes or more, is therefore accepted
 only when the provider confirms it (`taskgov.allocation.confirmed_losses`) or a person approves it. Called by the
-planner, by `take_snapshot` (which nodes need not be remembered any more) and by `publish_usage`.
+planner, by `take_snapshot` (which nodes need not be kept any more) and by `publish_usage`.
 
 When a node was lost is known to lie between two looks. Losses belong together when they may have happened within the
 hold time.

@@ -60,7 +60,7 @@ class HeldBack:
     notes: Mapping[str, str] = field(default_factory=dict)
     """Key of the quota (`Goal.key`) -> a sentence on what of it was held back, and by what."""
     recheck_at: datetime | None = None
-    """When the rest can go on; None when nothing was held back, or nothing moves."""
+    """When the rest can continue; None when nothing was held back, or nothing moves."""
     moves: bool = True
     """Whether anything still moves. If not, no step is small enough: the plan is blocked as without `partial`."""
 

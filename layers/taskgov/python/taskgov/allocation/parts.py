@@ -26,7 +26,7 @@ INSTANCE: Final = "instance"
 
 
 def row_key(row: ComputeQuotaResource) -> RowKey:
-    """Return what tells the rows of one quota apart: a type may stand there once, and once for each MIG profile."""
+    """Return what distinguishes the rows of one quota: a type may stand there once, and once for each MIG profile."""
     return row.instance_type, row.accelerator_partition.type if row.accelerator_partition else ""
 
 

@@ -279,7 +279,7 @@ class _Choice:
         return Path(tuple(waves), stage)
 
     def _cost(self, path: Path) -> _Cost:
-        """Return the harm that a path does, the gravest first, and its waves.
+        """Return the harm that a path does, the most severe first, and its waves.
 
         Harm is that not all of it could be played; the GPUs and workloads that it preempts and its end does not; and
         all that it preempts.

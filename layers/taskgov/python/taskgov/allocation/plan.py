@@ -133,7 +133,7 @@ class TeamAllocation:
 
 
 def quota_key(team: str, name: str) -> str:
-    """Return what tells a quota apart: quotas of two teams may have one name.
+    """Return the identity of a quota: quotas of two teams may have one name.
 
     Example:
         >>> quota_key("team-a", "gpus")

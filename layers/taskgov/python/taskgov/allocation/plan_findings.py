@@ -32,7 +32,7 @@ def findings_of(
     claims_by_type: Iterable[TypeClaims],
     capacities: Mapping[str, TypeCapacity],
 ) -> tuple[Finding, ...]:
-    """Report what the document breaks, what stands in its way, and what was allocated otherwise than promised."""
+    """Report what the document breaks, what stands in its way, and what was not allocated as promised."""
     violations = [
         POLICY_VIOLATION.about(
             violation.path,

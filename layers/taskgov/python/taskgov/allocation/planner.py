@@ -97,13 +97,13 @@ class _Work:
     prediction: Prediction
     findings: tuple[Finding, ...]
     recheck_at: datetime | None
-    """When the rest of a plan that limits cut back can go on, or what was refused is asked for again."""
+    """When the rest of a plan that limits cut back can continue, or what was refused is tried again."""
 
 
 def row_sources(snapshot: Snapshot) -> dict[str, dict[RowKey, Trail]]:
     """Return where each number of each quota of the plan comes from: team -> row -> trail.
 
-    The sources of a row add up to what the plan makes of it. It is made anew here, because a plan does not carry it.
+    The sources of a row add up to what the plan makes of it. It is made again here, because a plan does not carry it.
     """
     capacities = capacities_of(snapshot)
     decided = decide(snapshot, capacities)

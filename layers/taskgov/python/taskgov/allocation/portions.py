@@ -125,7 +125,7 @@ class _Portions:
         return Claim(team, row, Reason.SHARE, told, tell, floor=floor, nothing=nothing)
 
     def _trail(self, share: Share, row: ComputeQuotaResource, amount: int, steps: Steps) -> Trail:
-        """Tell the numbers of a share in the units of its row."""
+        """Describe the numbers of a share in the units of its row."""
         # What one unit is: the row says it, unless it is a row of nothing.
         whole, units = (row, amount) if amount else (row_at_basis(share, 1, self.capacity, self.basis), 1)
         unit_amounts = {name: value / units for name, value in amounts_in(whole).items()}

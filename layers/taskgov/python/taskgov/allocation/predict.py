@@ -1,7 +1,7 @@
 """Predict what the scheduler would do on the way of a plan: which workloads start, are preempted, or wait longer.
 
 The waves of a plan are played one after the other on a copy of the cluster's queues, which come to rest after each, as
-they do in a run. HyperPod renders the writes of one wave in an order that nobody knows, so that whoever is preempted in
+they do in a run. HyperPod renders the writes of one wave in an unknown order, so that whoever is preempted in
 any order counts:
 
 | writes of a wave | are played |

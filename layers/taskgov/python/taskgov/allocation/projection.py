@@ -1,12 +1,12 @@
 """What is the cluster once some changes have been written? Quotas, cluster policy, queues, and the scheduler's work.
 
-One answer for all who ask: the plan's prediction plays its waves on it, what-if too, and the audit asks for the half of
-it that needs no scheduler (`after`, by `taskgov.allocation.written`). The scheduling model is imported when a
+One answer for all callers: the plan's prediction plays its waves on it, what-if too, and the audit calls it for the
+half of it that needs no scheduler (`after`, by `taskgov.allocation.written`). The scheduling model is imported when a
 projection is made: most plans change nothing.
 
 | step | what happens |
 | --- | --- |
-| `of` | the cluster as the snapshot has it; who was told to leave has left |
+| `of` | the cluster as the snapshot has it; evicted workloads have left |
 | `write` | writes take effect, all at once; no scheduling yet |
 | `settle` | the queues come to rest |
 | `snapshot` | what a snapshot would then hold, without the scheduling |
@@ -78,12 +78,12 @@ class Projection:
         *,
         teams: Iterable[str] = (),
     ) -> Projection:
-        """Return the cluster as the snapshot has it, once those have left who were told to.
+        """Return the cluster as the snapshot has it, after pending evictions.
 
         A queue that is not as its quota says (a failed update, an edit by hand) stays as it is until `write` writes the
         quota: what comes of that is the doing of the write. Only the queues of `teams` are as rendered from today's
-        quotas: what is supposed of them then differs in the numbers only. Quotas of which the cluster has no queue are
-        rendered, except what never was in force, and quotas on types that nobody knows: no queue can be made of those,
+        quotas: what is supposed of them then differs in the numbers only. Quotas without a queue in the cluster are
+        rendered, except what never was in force, and quotas on unknown types: no queue can be made of those,
         and where `changes` will touch them this raises. Raises `KeyError` or `ValueError` for objects that cannot be
         read.
         """
@@ -189,7 +189,7 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 
 def model_of(snapshot: Snapshot) -> KueueModel:
-    """Return the scheduler as the snapshot has it; who was told to leave is still there. Errors as `Projection.of`."""
+    """Return the scheduler as the snapshot has it; evicted workloads are still there. Errors as `Projection.of`."""
     return _loaded(snapshot, snapshot.instance_types)[0]
 
 
@@ -248,7 +248,7 @@ def _metadata(item: object) -> Mapping[str, Any]:
 def _to_render(
     snapshot: Snapshot, table: InstanceTypeTable, touched: Collection[str], anew: Collection[str]
 ) -> Iterator[ComputeQuota]:
-    """Give the quotas of `anew`, and those without a queue; of these only touched ones if nobody knows their type."""
+    """Give the quotas of `anew`, and those without a queue; of these only touched ones if their type is unknown."""
     seen = {team_of(queue) for queue in snapshot.kueue.cluster_queues}
     for quota in snapshot.quotas:
         team = quota.compute_quota_target.team_name
@@ -275,6 +275,6 @@ def _as_read(manifest: Manifest) -> object:
 
 
 def finish_evictions(model: KueueModel, now: datetime) -> None:
-    """Let those leave who have been told to and still hold quota: their pods are on the way out."""
+    """Finish the evictions of workloads that still hold quota: their pods are being deleted."""
     for key in model.told_to_leave():
         model.finish_eviction(key, now)

@@ -2,7 +2,7 @@
 
 A number is one resource of one instance type, as the quota comes to it in its ClusterQueue: GPUs, Neuron devices, each
 MIG profile by itself, vCPU and memory, completed by ratio, added up over the rows of the type. EFA aside: it cannot be
-written, and follows. Of a type whose numbers nobody knows, the numbers that are given stand for themselves: when its
+written, and follows. Of a type with unknown numbers, the numbers that are given stand for themselves: when its
 unit changes, the old number falls to nothing. All numbers are exact.
 """
 
@@ -34,7 +34,7 @@ Place = tuple[str, str]
 """Instance type and resource."""
 
 COUNT: Final = "Count"
-"""The resource of a type whose numbers nobody knows, where whole instances are promised."""
+"""The resource of a type with unknown numbers, where whole instances are promised."""
 
 THOUSANDTHS: Final = 1000
 """In which the numbers of unknown types, and vCPUs, are counted."""
@@ -55,7 +55,7 @@ class QuotaDelta:
     """
 
     quota: str
-    """What tells it apart (`Goal.key`)."""
+    """Its identity (`Goal.key`)."""
     team: str
     place: Place
     words: str
@@ -103,7 +103,7 @@ def quota_deltas(
     rules = policy.guardrails
     decreases = rules.max_decrease_percent is not None or rules.max_decrease_per_period is not None
     if not decreases and rules.max_increase_percent is None and rules.max_increase_per_period is None:
-        return []  # nobody asks
+        return []  # not needed
     reckoning = Reckoning(snapshot, policy, given, capacities)
     return [delta for goal in goals for delta in reckoning.of(goal)]
 
@@ -154,7 +154,7 @@ class Reckoning:
         return self._known[rows]
 
     def resources_of(self, instance_type: str) -> InstanceResources | None:
-        """Return the numbers of a type, None when nobody knows them."""
+        """Return the numbers of a type, None when they are unknown."""
         capacity = self._capacities.get(instance_type)
         return capacity.resources if capacity else None
 

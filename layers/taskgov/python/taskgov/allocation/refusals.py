@@ -1,4 +1,4 @@
-"""Which write was refused, and whether it still stands in the way of what a plan wants.
+"""Which write was refused, and whether it still blocks what a plan needs.
 
 Who makes and verifies writes records refusals (`refused_write`); the planner reads them from the snapshot.
 """
@@ -16,9 +16,9 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import RefusalError, RefusedWrite
 
 STANDS_FOR: Final = timedelta(hours=24)
-"""How long a refused write is not asked for again, unless what is wanted changes or an operator asks."""
+"""How long a refused write is not tried again, unless what is wanted changes or an operator requests it."""
 UNSETTLED_STANDS_FOR: Final = timedelta(minutes=50)
-"""The same for a write that was taken and settled as failed: that may pass, so the hourly resync asks again."""
+"""The same for a write that was taken and settled as failed: that may pass, so the hourly resync tries again."""
 
 
 def refused_write(plan: Plan, change: Change, *, error: RefusalError, because: str, at: datetime) -> RefusedWrite:
@@ -39,7 +39,7 @@ def refused_write(plan: Plan, change: Change, *, error: RefusalError, because: s
 
 
 def wanted_of(change: Change, changes: Sequence[Change]) -> str:
-    """Return the digest of what a plan wants the subject of one of its `changes` to be in the end.
+    """Return the digest of what a plan makes the subject of one of its `changes` to be in the end.
 
     The low write of a quota, and the deletion of one that is created again, stand for the last write of the subject:
     the way there may differ from plan to plan, what is wanted does not.
@@ -54,7 +54,7 @@ def standing_refusals(snapshot: Snapshot) -> tuple[RefusedWrite, ...]:
 
 
 def asked_again_at(refused: RefusedWrite) -> datetime:
-    """Return when a refused write is asked for again by itself."""
+    """Return when a refused write is tried again by itself."""
     is_unsettled = refused.error is RefusalError.FAILED_TO_SETTLE
     return refused.at + (UNSETTLED_STANDS_FOR if is_unsettled else STANDS_FOR)
 

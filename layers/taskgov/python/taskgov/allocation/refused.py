@@ -109,13 +109,13 @@ def beside_refusals(
 
 
 def said_refusal(refused: RefusedWrite) -> str:
-    """Return in a few words that a write was refused, and until when it is not asked for again."""
+    """Return in a few words that a write was refused, and until when it is not tried again."""
     until = f"{asked_again_at(refused):%Y-%m-%d %H:%M} UTC"
-    return f"the write of {refused.name} was refused ({refused.error}); it is not asked for again before {until}"
+    return f"the write of {refused.name} was refused ({refused.error}); it is not tried again before {until}"
 
 
 def _refusal_of(allocation: Allocation, standing: Sequence[RefusedWrite]) -> RefusedWrite | None:
-    """Return the refusal of what the plan wants of a quota, by whichever write of the way there."""
+    """Return the refusal of a planned quota, by whichever write of the way there."""
     promise = allocation.promise
     mine = [refusal for refusal in standing if refusal.team == promise.team and refusal.kind in _kinds(promise)]
     for deletion in _refused_deletions([promise.failed] if promise.failed else [], mine).values():

@@ -46,7 +46,7 @@ class Numbers:
 def numbers_of(
     key: RowKey, configs: Sequence[Rows], resources: InstanceResources | None, *, is_alone: bool
 ) -> Numbers | None:
-    """Return what one row is in each of several configs; None for parts of a type whose numbers nobody knows."""
+    """Return what one row is in each of several configs; None for parts of a type with unknown numbers."""
     own = [row_of(key, rows) for rows in configs]
     if resources is None:
         if any(row is not None and is_in_parts(row) for row in own):

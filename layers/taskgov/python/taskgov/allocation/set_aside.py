@@ -1,7 +1,7 @@
 """What of a quota is there by leases? Limits judge what is left when that is set aside.
 
 What the automation writes is recorded with it (`AppliedQuota.leased`). Records from before that say nothing; then the
-numbers tell, type by type:
+numbers decide, type by type:
 
 | the numbers | leases in them |
 | --- | --- |

@@ -98,7 +98,7 @@ def sharing_after(said: ResourceSharingConfig | None, before: SharingBefore, *, 
 def within_budget(config: ComputeQuotaConfig, told: ResourceSharingConfig | None) -> ResourceSharingConfig | None:
     """Return what to record of a config as the team's sharing within its budget; None where it is not known.
 
-    A config without a stop says it itself, whatever its change told: a roll back writes what stood before.
+    A config without a stop says it itself, whatever its change says: a rollback writes the earlier value.
     """
     return told if is_stop(config.resource_sharing_config) else sharing_of(config)
 

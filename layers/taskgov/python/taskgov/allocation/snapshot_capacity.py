@@ -24,7 +24,7 @@ def capacities_of(snapshot: Snapshot) -> dict[str, TypeCapacity]:
 
 
 def _named_types(snapshot: Snapshot, policy: PolicyDocument | None) -> set[str]:
-    """Return the instance types that quotas and the document speak of, whether there are nodes or not."""
+    """Return the instance types that quotas and the document name, with nodes or without."""
     configs = [quota.compute_quota_config for quota in snapshot.quotas]
     if policy is None:
         return {row.instance_type for config in configs for row in config.compute_quota_resources}

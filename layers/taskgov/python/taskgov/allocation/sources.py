@@ -41,7 +41,7 @@ class Cause(StrEnum):
     NOT_WRITTEN = "not-written"
     """No wave of the plan can write the quota (`no-room`, `unknown-instance-type`): it stays as it is."""
     REFUSED = "refused"
-    """The write of the quota was refused, and is not asked for again for a while."""
+    """The write of the quota was refused, and is not tried again for a while."""
     REFUSED_TO_ANOTHER = "refused-to-another"
     """The write of another quota was refused: nobody takes what is kept here, or nobody gives what is missing."""
     NO_ROW = "no-row"
@@ -73,7 +73,7 @@ class Trail:
         return total
 
     def to(self, end: ComputeQuotaResource | Amounts, cause: Cause, because: str) -> "Trail":
-        """Return the trail that goes on to a row (or amounts) because of a cause; the same trail when nothing moves."""
+        """Return the trail extended to a row (or amounts) because of a cause; the same trail when nothing moves."""
         stands, becomes = self.amounts, amounts_in(end) if isinstance(end, ComputeQuotaResource) else end
         moved = {
             unit: difference
@@ -95,7 +95,7 @@ class Trail:
 
 
 Tell = Callable[[], Trail]
-"""Tells where a row comes from; asked for one team at a time, while every plan makes all rows."""
+"""Where a row comes from; computed for one team at a time, while every plan makes all rows."""
 
 
 def amounts_in(row: ComputeQuotaResource) -> dict[str, Fraction]:

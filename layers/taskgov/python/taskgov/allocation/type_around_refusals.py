@@ -1,6 +1,6 @@
-"""Plan around refused writes on one instance type: what is free goes to whoever is farthest from where it is to be.
+"""Plan around refused writes on one instance type: what is free goes to whoever is farthest from its goal.
 
-`taskgov.allocation.around_refusals` says in which order, and asks for each type. Units are given by the divisor method
+`taskgov.allocation.around_refusals` sets the order, and calls it for each type. Units are given by the divisor method
 (`taskgov.division`).
 """
 

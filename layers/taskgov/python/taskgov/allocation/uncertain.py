@@ -43,8 +43,8 @@ def may_be_preempted(
     """Return who runs, and may be preempted because of writes, with the features that make it uncertain.
 
     `known` is the cluster that is left alone, as it is and as it comes to rest. The waves are played on a copy of
-    `start`, within the budget: who is threatened is asked when a wave is written, and when it has settled. `safe` are
-    workloads that are not asked about.
+    `start`, within the budget: who is threatened is computed when a wave is written, and when it has settled. `safe`
+    are workloads that are not asked about.
     """
     if not any(model.doubts for model in (*known, start.model)):
         return {}

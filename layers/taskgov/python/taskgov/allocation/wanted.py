@@ -25,13 +25,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What every governed quota is to become now, which failed ones are deleted, and when the rest can go on."""
+    """What every governed quota becomes now, which failed ones are deleted, and when the rest can continue."""
 
     allocations: tuple[Allocation, ...]
     stuck: tuple[ComputeQuota, ...]
     recheck_at: datetime | None = None
     kept: tuple[LeftAlone, ...] = ()
-    """Failed quotas that limits do not let go."""
+    """Failed quotas that limits keep."""
     refused: tuple[Refused, ...] = ()
 
     @property

@@ -1,6 +1,6 @@
 """A plan as a path: writes in waves, so that no sum of quotas exceeds its bound at any moment.
 
-Writes of one wave are sent together, in an order that nobody knows, and have settled before the next wave begins. The
+Writes of one wave are sent together, in an unknown order, and have settled before the next wave begins. The
 bound of each resource of each instance type is the greater of capacity and the sum before the plan. What gives comes
 first, then what takes. A quota that does both is written once where there is room for it, else twice: a low write
 (`taskgov.allocation.low_write`) that only gives, and the rest once everything has been given.
@@ -37,7 +37,7 @@ class Write:
 
     @property
     def key(self) -> str:
-        """What tells the quota (or cluster policy) apart that is written; its writes follow one another."""
+        """The identity of the quota (or cluster policy) that is written; its writes follow one another."""
         return self.change.resource_id or f"new {self.change.team or self.change.name}"
 
     @property
@@ -101,7 +101,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What is to be written: what comes first in waves of its own, what gives, and what takes."""
+    """What should be written: what comes first in waves of its own, what gives, and what takes."""
 
     first: tuple[Wave, ...]
     """Recovery and the cluster policy."""

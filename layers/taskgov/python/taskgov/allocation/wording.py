@@ -20,7 +20,7 @@ class Amount:
 
 
 def given_amounts(row: ComputeQuotaResource) -> tuple[Amount, ...]:
-    """Return all amounts that a row gives, the most telling first."""
+    """Return all amounts that a row gives, the most important first."""
     given = [
         Amount(unit, value)
         for unit, value in (

@@ -1,6 +1,6 @@
 """What do quotas, cluster policy and queues look like once some changes have been written? No scheduling yet.
 
-The audit asks it for what a plan would remedy; `taskgov.allocation.projection` puts the scheduler beside it, for the
+The audit calls it for what a plan would remedy; `taskgov.allocation.projection` puts the scheduler beside it, for the
 plan's prediction and for what-if.
 """
 

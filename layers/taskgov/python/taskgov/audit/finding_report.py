@@ -1,6 +1,6 @@
 """Complete findings for the report: severity by the document's rules, owner, age and remedy.
 
-`report_build` asks with everything that was found; the policy document's `audit` section says what becomes of it.
+`report_build` calls it with everything that was found; the policy document's `audit` section says what becomes of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ class _Context:
 def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:
     """Return a reported finding as the history keeps it. Raises `ValueError` for one that no audit has dated."""
     if finding.first_seen is None:
-        raise ValueError(f"{finding.identity}: nobody knows since when it is there")
+        raise ValueError(f"{finding.identity}: unknown since when it is there")
     return finding, Seen(finding.first_seen, finding.audits, is_new=finding.is_new)
 
 

@@ -1,6 +1,6 @@
-"""What does the audit tell people? One notice for the cluster, and one for each topic of the teams that own findings.
+"""Which notices does the audit send? One for the cluster, and one for each topic of the teams that own findings.
 
-`audit_cluster` sends them. Muted findings are told to nobody.
+`audit_cluster` sends them. Muted findings are in none.
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,12 @@ class Notice:
 
 
 def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice | None:
-    """Return what the cluster's topic is told, or None when nothing needs anybody.
+    """Return the notice of the cluster's topic, or None when nothing needs attention.
 
-    `page` is where the report lies; `untold` names the topics that could not be told, with the reason.
+    `page` is where the report is; `untold` names the topics that could not be reached, with the reason.
     """
     grave = attention(report)
-    lost = _some([f"Not told: {message}"[:LETTERS] for message in untold])
+    lost = _some([f"Not sent: {message}"[:LETTERS] for message in untold])
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -63,7 +63,7 @@ def by_topic(report: Report, rules: TeamNotices, topics: str) -> dict[str, list[
 
 
 def team_notice(report: Report, findings: list[ReportedFinding], page: str) -> Notice:
-    """Return what one topic is told of its teams' findings."""
+    """Return one topic's notice of its teams' findings."""
     name = report.header.cluster_name
     teams = _named(sorted({team for finding in findings for team in finding.teams}))
     head = f"{counted(len(findings), 'finding')} about {teams}"

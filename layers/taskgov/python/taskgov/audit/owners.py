@@ -1,4 +1,4 @@
-"""Whose finding is it? The teams that can do something about it, to be told on their own topics.
+"""Whose finding is it? The teams that can do something about it, and are notified on their own topics.
 
 A finding names what it is about in its subject: a team, `team -> team` (a lease), a workload by its namespace. Where
 the subject is a place in the policy document, the evidence names the team; where it is the end of machines, the teams

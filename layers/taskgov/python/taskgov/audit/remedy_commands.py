@@ -1,8 +1,8 @@
 """Which commands does a finding's remedy begin with? Lines for a shell, with the names of this cluster filled in.
 
-`finding_report` asks for each finding. A command only shows something, or asks for a run, which keeps to guardrails,
-mode and approvals; whatever writes at once is left to the reader, who adds `--yes`. Commands take the stack from
-TASKGOV_STACK, and the region and the credentials from the environment.
+`finding_report` calls it for each finding. A command only shows something, or requests a run, which keeps to
+guardrails, mode and approvals; whatever writes at once is left to the reader, who adds `--yes`. Commands take the stack
+from TASKGOV_STACK, and the region and the credentials from the environment.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,7 +65,7 @@ def _validate(about: About) -> Iterator[Command]:
 
 
 def _run(about: About) -> Iterator[Command]:
-    yield Command("Ask for a run, which makes the plan's changes or asks for approval:", _on("reconcile", about))
+    yield Command("Ask for a run, which makes the plan's changes or requests approval:", _on("reconcile", about))
 
 
 def _retry(about: About) -> Iterator[Command]:

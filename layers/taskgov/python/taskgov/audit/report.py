@@ -69,7 +69,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class MutedBy:
-    """The mute of the policy document that keeps a finding from being told."""
+    """The mute of the policy document that suppresses a finding."""
 
     finding: str
     about: str
@@ -89,7 +89,7 @@ class ReportedFinding(Finding):
     is_new: bool = False
     """The audit before did not have it; False when there was none."""
     rated_from: Severity | None = None
-    """How grave it was found, where the policy document says otherwise."""
+    """The severity that was found, where the policy document says otherwise."""
     plan: PlanRemedy | None = None
     muted: MutedBy | None = None
     commands: tuple[Command, ...] = ()
@@ -170,14 +170,14 @@ class TaskLine:
     created: datetime
     instance_types: tuple[str, ...]
     asks: str
-    """What it asks for: accelerators, or cpu and memory where it asks for none."""
+    """What it requests: accelerators, or cpu and memory where it requests none."""
     borrowed: str
     """What it holds beyond its team's quota; empty for nothing. Attributed: Kueue counts it by queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLine:
-    """One preemption that the cluster still remembers."""
+    """One preemption that the cluster still records."""
 
     at: datetime
     team: str

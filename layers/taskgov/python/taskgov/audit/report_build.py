@@ -116,7 +116,7 @@ def history_after(report: Report, earlier: Earlier) -> AuditHistory:
 
 
 def count_findings(findings: Iterable[Finding]) -> dict[str, int]:
-    """Return how many findings there are of each severity, mildest first; zeros are told too."""
+    """Return how many findings there are of each severity, mildest first; zeros are included."""
     severities = [finding.severity for finding in findings]
     return {severity.value: severities.count(severity) for severity in Severity}
 

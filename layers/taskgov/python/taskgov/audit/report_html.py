@@ -46,7 +46,7 @@ def report_html(report: Report) -> bytes:
 
 
 def worst_severity(findings: Iterable[Finding]) -> Severity | None:
-    """Return the gravest severity among findings, or None when there are none."""
+    """Return the highest severity among findings, or None when there are none."""
     return max((finding.severity for finding in findings), key=attrgetter("gravity"), default=None)
 
 

@@ -188,7 +188,7 @@ TASKS: Final[Sheet[TaskLine]] = Sheet(
         Field(Column("Priority", "name"), lambda line: (_priority(line), line.priority)),
         name("State", lambda line: words(line.state)),
         name("Instance type", lambda line: ", ".join(line.instance_types) or NOTHING),
-        text("Asks for", lambda line: line.asks),
+        text("Requests", lambda line: line.asks),
         text("Borrowed", lambda line: line.borrowed or NOTHING),
     ),
 )

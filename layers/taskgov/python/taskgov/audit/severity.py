@@ -1,6 +1,7 @@
-"""How grave is each finding, and which are muted? By the rules of the policy document, and by the clock.
+"""How severe is each finding, and which are muted? The rules of the policy document and the time decide.
 
-The audit asks after everything is found. A finding whose mute has ended is told again, and the mute is a finding too.
+The audit calls it after all findings are made. A finding whose mute has ended is sent again, and the mute is a finding
+too.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,13 +28,13 @@ def mute_of(finding: Finding, mutes: Iterable[Mute], now: datetime) -> Mute | No
 
 
 def ended_mutes(findings: Sequence[Finding], mutes: Iterable[Mute], now: datetime) -> Iterator[Finding]:
-    """Return a finding for each mute that has ended: what it was for is told again, or it is there for nothing."""
+    """Return a finding for each mute that has ended: its findings are sent again, or it has no finding any more."""
     for mute in mutes:
         if now < mute.until:
             continue
         again = sum(_is_about(mute, finding) for finding in findings)
         ended = f"{mute.until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        what = f"{again} of its findings are told again" if again else "nothing that it was for is found any more"
+        what = f"{again} of its findings are sent again" if again else "none of its findings is found any more"
         yield MUTE_ENDED.about(
             f"{mute.finding} {mute.about}",
             {"until": ended, "reason": mute.reason, "toldAgain": again},

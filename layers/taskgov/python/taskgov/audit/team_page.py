@@ -26,7 +26,7 @@ KEY: Final = "reports/{cluster}/teams/{team}.html"
 """Where the page of a team is in the bucket; the latest takes the place of the one before."""
 _WAITS: Final = frozenset({TaskState.PENDING, TaskState.PREEMPTED})
 _PREEMPTED: Final = "Preempted to accommodate"
-"""How Kueue's sentence begins that tells who preempted: by identities of another team's work, which say nothing."""
+"""How Kueue's sentence about the preemptor begins: it has ids of another team's work, which say nothing here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What does a whole cluster come to, in one line? Part of each report, and of what is remembered of earlier audits."""
+"""What does a whole cluster come to, in one line? Part of each report, and of the record of earlier audits."""
 
 from dataclasses import dataclass
 

@@ -16,7 +16,7 @@ from taskgov.findings import Finding, Severity
 from taskgov.json_form import KeptForm
 
 KEPT: Final = 400
-"""Audits that are remembered: those whose reports are kept, when there is one a night."""
+"""Audits that are kept: those whose reports are kept, when there is one a night."""
 SHOWN: Final = 30
 """Earlier audits in a report."""
 A_WEEK: Final = timedelta(days=7)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What backends are built from. Clients are made when a backend asks for them first."""
+    """What backends are built from. Clients are made when a backend first needs them."""
 
     documents: "DocumentStore"
     connections: "ApiConnections"
@@ -100,7 +100,7 @@ def backend_of(arn_or_id: str, named: "Callable[[str], str | None]", rows: tuple
     """Return which backend keeps the quotas of a cluster: the one whose row recognises its ARN.
 
     Where several do (backends of EKS clusters), it is the one that the cluster's document names, else the first.
-    `named` returns that name for the cluster's; it is asked only where it decides.
+    `named` returns that name for the cluster's; it is called only where it decides.
     """
     found = [row.name for row in rows if row.recognises(arn_or_id)]
     if len(found) == 1:

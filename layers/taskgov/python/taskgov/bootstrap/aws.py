@@ -1,4 +1,4 @@
-"""AWS clients, made once for as long as the function's process lives."""
+"""AWS clients, made once for the lifetime of the function's process."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
 """The documented forms of the events that concern a cluster, read tolerantly.
 
 `taskgov.contracts.events` reads each event with one of these. Only what is needed is required; everything else may be
-missing, new, or of another form than documented: an event is a hint, and the world is read anew anyway.
+missing, new, or of another form than documented: an event is a hint, and the cluster is read again anyway.
 """
 
 import json

@@ -62,7 +62,7 @@ class Hint:
     edited_with: str | None = None
     """The tool of infrastructure as code that changed it, if one did (`taskgov.hyperpod.inferred`)."""
     retry_refused: bool = False
-    """A person orders that writes that were refused before are asked for again."""
+    """A person orders that writes that were refused before are tried again."""
     unlocked: str | None = None
     """Which lock a person had freed, and why."""
 

@@ -47,7 +47,7 @@ class DocumentOrder(StepModel):
     text: str = Field(max_length=MAX_BODY)
     replaces: str | None = Field(default=None, max_length=100)
     reviewed: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
-    """Digest of the changes that were reviewed with it: a run writes these, or asks for an approval."""
+    """Digest of the changes that were reviewed with it: a run writes these, or requests an approval."""
     claim: str = Field(default="", max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")
     """Who is said to have written it, for example by a forge. Kept as that; it is nobody's identity."""
 
@@ -61,7 +61,7 @@ class ManualOrder(StepModel):
 
 
 class RunOrder(StepModel):
-    """Ask for a run on a cluster; `retry_refused`: which asks again for writes that were refused before this order."""
+    """Ask for a run on a cluster; `retry_refused`: which tries again writes that were refused before this order."""
 
     action: Literal["reconcile"]
     cluster_arn: ClusterArn

@@ -114,7 +114,7 @@ class PlanQuotasRequest(StepModel):
     """What the operator allows; whoever does not say it gets a plan that nobody applies."""
     approved_changes: str | None = None
     approved_by: str | None = None
-    """Who approved them: `taskgov.people.Person.identity`, as the signed entry tells it."""
+    """Who approved them: `taskgov.people.Person.identity`, as the signed entry attests it."""
     needs_approver: bool | None = None
     """Whether the stack names approvers: then a document of an unknown author needs one, and no author approves.
 
@@ -253,6 +253,6 @@ class AuditClusterResult(StepModel):
     cluster_name: str
     findings: int
     muted: int
-    """Findings that a mute keeps from being told; they are not among `findings`."""
+    """Findings that a mute suppresses; they are not among `findings`."""
     worst: str | None
     report: ReportPointers

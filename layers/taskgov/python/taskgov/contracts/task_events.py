@@ -1,4 +1,4 @@
-"""What the bus hears of tasks and teams: a preemption, a wait that is too long, starvation. One event for each.
+"""The events about tasks and teams on the bus: a preemption, a wait that is too long, starvation. One event for each.
 
 `taskgov.services.happenings` makes them; `docs/events-out.md` and `events/schemas/` are made from what stands here.
 Members are only ever added.
@@ -21,7 +21,7 @@ class _OfTeam(StepModel):
 
 class _OfTask(_OfTeam):
     namespace: str
-    task: str = Field(description="The name of the job, by which `taskgov explain` knows it; of the Workload without.")
+    task: str = Field(description="The name of the job, which `taskgov explain` takes; of the Workload without.")
     kind: str = Field(description="The kind of the job; `Workload` without one.")
     workload: str = Field(description="The name of its Workload.")
     priority_class: str | None = None
@@ -36,7 +36,7 @@ class TaskPreempted(_OfTask):
     reason: str = Field(description="Kueue's reason: `InClusterQueue`, `InCohortReclamation`, ...")
     preempting_team: str | None = Field(default=None, description="Absent where Kueue does not say.")
     preempting_priority_class: str | None = None
-    ran_seconds: int | None = Field(default=None, description="Since its admission; absent once nobody can tell.")
+    ran_seconds: int | None = Field(default=None, description="Since its admission; absent once that is unknown.")
 
 
 class TaskWaiting(_OfTask):
@@ -54,7 +54,7 @@ class TeamStarved(_OfTeam):
     resource: str
     guaranteed: int
     used: int = Field(description="What it uses of its guarantee.")
-    waiting: int = Field(description="What its waiting work asks for.")
+    waiting: int = Field(description="What its waiting work requests.")
     borrowed: int = Field(description="What others borrow.")
     reclaimable: int
     since: datetime = Field(description="When a look first found it; looks are a minute apart.")

@@ -14,7 +14,7 @@ Evidence = Mapping[str, str | int | float | bool]
 """What a finding was found by, as data: `audit.severities` of a policy document may ask for its numbers."""
 
 _APART: Final = ("instanceType", "workload", "quota", "period", "start")
-"""Evidence that tells findings of one code and subject apart: a team may hoard on two instance types."""
+"""Evidence that distinguishes findings of one code and subject: a team may hoard on two instance types."""
 
 
 class Severity(StrEnum):
@@ -48,7 +48,7 @@ class Finding:
 
     @property
     def identity(self) -> str:
-        """What tells a finding from others, and is the same as long as the trouble is: no number that moves.
+        """What distinguishes a finding from others, and is the same while the problem lasts: no number that changes.
 
         Example:
             >>> Finding("hoarding", Severity.WARNING, "team-a", "", "", {"instanceType": "ml.g5.8xlarge"}).identity

@@ -48,7 +48,7 @@ class FindingKind:
         )
 
     def severity_in(self, case: object = None) -> Severity:
-        """Return how grave it is in a case."""
+        """Return its severity in a case."""
         return self.severity if isinstance(self.severity, Severity) else self.severity.rule(case)
 
     def is_of(self, finding: Finding) -> bool:

@@ -19,7 +19,7 @@ QUOTA_DRIFT: Final = FindingKind(
 POLICY_DRIFT: Final = FindingKind(
     code="policy-drift",
     severity=Severity.WARNING,
-    means="SageMaker holds another cluster policy than the document asks for",
+    means="SageMaker holds another cluster policy than the document sets",
     sentence="The cluster policy differs from the document: {because}.",
     remedy="apply the plan",
     found_in=("audit/findings_quota.py",),
@@ -119,8 +119,8 @@ IDLE_QUOTA: Final = FindingKind(
 REQUEST_NEVER_FITS: Final = FindingKind(
     code="request-never-fits",
     severity=Severity.ERROR,
-    means="a pod asks for more than any node's allocatable",
-    sentence="A pod of {workload} asks for more than any node offers: {lacking}.",
+    means="a pod requests more than any node's allocatable",
+    sentence="A pod of {workload} requests more than any node offers: {lacking}.",
     remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
     found_in=("usage/never_fits.py",),
 )
@@ -160,7 +160,7 @@ LOOPS_NOT_SEARCHED: Final = FindingKind(
 MUTE_ENDED: Final = FindingKind(
     code="mute-ended",
     severity=Severity.WARNING,
-    means="a mute of the document has ended; what it was for is told again",
+    means="a mute of the document has ended; its findings are sent again",
     sentence="The mute of {finding} about {about} ({reason}) ended {ended}: {what}.",
     remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
     found_in=("audit/severity.py",),
@@ -173,7 +173,7 @@ REMEDIES_UNKNOWN: Final = FindingKind(
         "Which findings the {changes} changes of plan {plan_id} would remedy is not known: the cluster as they leave "
         "it cannot be put together ({error})."
     ),
-    remedy="compare the plan's changes with the findings yourself, and tell those who keep taskgov",
+    remedy="compare the plan's changes with the findings yourself, and report it to the maintainers of taskgov",
     found_in=("audit/finding_report.py",),
 )
 NOTICE_TOPIC_REFUSED: Final = FindingKind(

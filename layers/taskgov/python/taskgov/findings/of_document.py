@@ -11,7 +11,7 @@ from taskgov.findings.kind import FindingKind
 UNKNOWN_INSTANCE_TYPE: Final = FindingKind(
     code="unknown-instance-type",
     severity=Severity.WARNING,
-    means="parts of a type are promised whose numbers nobody knows",
+    means="parts of a type are promised with unknown numbers",
     sentence="The resources of {instance_type} are not known, so promises on it cannot be completed or compared.",
     remedy=(
         "add `instanceTypes: {{{instance_type}: {{vcpu: .., memoryGiB: .., gpu: .., neuronDevice: .., efa: ..}}}}` to "
@@ -105,7 +105,7 @@ NO_TEAMS: Final = FindingKind(
 TEAM_WITHOUT_PROMISE: Final = FindingKind(
     code="team-without-promise",
     severity=Severity.WARNING,
-    means="a team with neither quota nor share lives on what it leases and borrows",
+    means="a team with neither quota nor share has only what it leases and borrows",
     sentence="{team} has neither a quota nor a share, so it is guaranteed nothing.",
     remedy="Give it a quota or a share.",
     found_in=("policy/warnings.py",),

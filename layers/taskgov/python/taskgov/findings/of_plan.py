@@ -208,7 +208,7 @@ UNKNOWN_SETTINGS: Final = FindingKind(
     severity=Severity.WARNING,
     means="a quota has settings that this release does not know; an update would delete them",
     sentence="The quota {quota} has settings that this release does not know ({settings}); left as it is",
-    remedy="deploy a release that knows them, or remove them from the quota",
+    remedy="deploy a release that supports them, or remove them from the quota",
     found_in=("allocation/governed.py",),
 )
 SECOND_QUOTA: Final = FindingKind(
@@ -251,7 +251,7 @@ BETWEEN_WRITES: Final = FindingKind(
     severity=Severity.WARNING,
     means="a run was broken off after the first of a quota's two writes",
     sentence="a run was broken off after the first of the two writes of {quota}; it has less than before",
-    remedy="let the plan be applied: it goes on from there",
+    remedy="let the plan be applied: it continues from there",
     found_in=("allocation/governed.py",),
 )
 _CO_OWNED: Final = "The quota {quota} was last changed by {tool}, as {who}, "
@@ -260,7 +260,7 @@ CO_OWNED_LEFT: Final = FindingKind(
     severity=Severity.WARNING,
     means="infrastructure as code changed a quota last, with `coOwned: keep`",
     sentence=_CO_OWNED + "which would take back what is written here; left as it is",
-    remedy="tell {tool} to ignore the quota's configuration (docs/terraform.md) and set coOwned: govern, or take the "
+    remedy="let {tool} ignore the quota's configuration (docs/terraform.md) and set coOwned: govern, or take the "
     "team out of the policy document",
     found_in=("allocation/governed.py",),
 )
@@ -269,7 +269,7 @@ CO_OWNED_GOVERNED: Final = FindingKind(
     severity=Severity.INFO,
     means="the same with `coOwned: govern`",
     sentence=_CO_OWNED + "and is governed anyway",
-    remedy="tell {tool} to ignore the quota's configuration (docs/terraform.md), or it takes back what is written here",
+    remedy="let {tool} ignore the quota's configuration (docs/terraform.md), or it takes back what is written here",
     found_in=("allocation/governed.py",),
 )
 _EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}); "

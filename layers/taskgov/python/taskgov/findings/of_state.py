@@ -24,7 +24,7 @@ NO_ROOM: Final = FindingKind(
 CANNOT_BE_SPLIT: Final = FindingKind(
     code="unknown-instance-type",
     severity=Severity.WARNING,
-    means="a write of parts of a type whose numbers nobody knows cannot be split in two",
+    means="a write of parts of a type with unknown numbers cannot be split in two",
     sentence=(
         "The quota {quota} is left as it is: it gives and takes, and parts of {instance_type} cannot be split: its "
         "numbers are not known."
@@ -43,7 +43,7 @@ HELD_BACK: Final = FindingKind(
 WRITE_REFUSED: Final = FindingKind(
     code="write-refused",
     severity=Severity.ERROR,
-    means="a write was refused; until when it is not asked for again, and what would let it through",
+    means="a write was refused; until when it is not tried again, and what would let it through",
     sentence=(
         "The service refused to {deed} {what} at {at:%Y-%m-%d %H:%M} UTC ({error}): {message} The plan does not ask "
         "again before {again_at:%Y-%m-%d %H:%M} UTC."
@@ -105,7 +105,7 @@ UNREADABLE_OBJECT: Final = FindingKind(
     ),
     means="objects of Kubernetes or SageMaker that cannot be read and are left out, kind by kind, and what follows",
     sentence="left out, because it cannot be read: {objects}. {effect}",
-    remedy="correct or delete the object; a release that knows its form can read it",
+    remedy="correct or delete the object; a release that supports its form can read it",
     found_in=("allocation/doubts.py",),
 )
 KUEUE_VERSION: Final = FindingKind(

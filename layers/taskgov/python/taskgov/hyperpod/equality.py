@@ -1,7 +1,7 @@
 """Whether two configurations mean the same, however much of them is spelled out.
 
-The service answers with what was asked, with defaults filled in or not (both are seen); a plan must not see a change
-where there is none. The defaults are the API's documented ones.
+The service answers with what was requested, with defaults filled in or not (both are seen); a plan must not see a
+change where there is none. The defaults are the API's documented ones.
 """
 
 from taskgov.hyperpod.model import (
@@ -20,17 +20,17 @@ DEFAULT_BORROW_LIMIT = 50
 
 
 def is_same_config(config: ComputeQuotaConfig, other: ComputeQuotaConfig) -> bool:
-    """Tell whether two quota configurations mean the same: order of instance types and unwritten defaults aside."""
+    """Return whether two quota configurations mean the same: order of instance types and unwritten defaults aside."""
     return spelled_out(config) == spelled_out(other)
 
 
 def is_same_target(target: ComputeQuotaTarget, other: ComputeQuotaTarget) -> bool:
-    """Tell whether two targets mean the same; a weight that is not given is 0."""
+    """Return whether two targets mean the same; a weight that is not given is 0."""
     return (target.team_name, target.fair_share_weight or 0) == (other.team_name, other.fair_share_weight or 0)
 
 
 def is_same_scheduler_config(config: SchedulerConfig, other: SchedulerConfig) -> bool:
-    """Tell whether two cluster policies mean the same; fair share is on and idle sharing off when not given."""
+    """Return whether two cluster policies mean the same; fair share is on and idle sharing off when not given."""
     return _policy_spelled_out(config) == _policy_spelled_out(other)
 
 

@@ -25,7 +25,7 @@ class Family:
     neuron: int = 0
     neuron_by_size: Mapping[str, int] = field(default_factory=dict)
     threads: int = 2
-    """Threads that a core runs unless told otherwise. EC2's guide names Graviton, and AMD of the seventh generation, as
+    """Threads that a core runs by default. EC2's guide names Graviton, and AMD of the seventh generation, as
     one thread that cannot be changed; that AMD of the eighth and Grace (also Arm) are alike is inferred."""
     vcpu: Mapping[str, int] = field(default_factory=dict)
     """vCPUs of the sizes that break the rule "xlarge is 4"."""

@@ -55,7 +55,7 @@ STALE_VERSION: Final = "ConflictException"
 STILL_SETTLING: Final = "ConflictException"
 NAME_TAKEN: Final = "ConflictException"
 CONFLICTS: Final = frozenset({STALE_VERSION, STILL_SETTLING, NAME_TAKEN})
-"""Errors after which the world is read anew. The API documents the error for these calls, and not for which causes."""
+"""Errors after which the cluster is read again. The API documents the error, but not its causes."""
 LIMIT_REACHED: Final = "ResourceLimitExceeded"
 UNKNOWN_CLUSTER: Final = "ValidationException"
 

@@ -1,7 +1,7 @@
 """The limits of the SageMaker API, as marks on the fields of its model.
 
 Requests and policy documents are checked against them, responses are not: what the service says is read as it is (the
-documentation's own sample ARNs break its pattern). A mark checks only when the validation context asks for it:
+documentation's own sample ARNs break its pattern). A mark checks only when the validation context requests it:
 
     ComputeQuotaConfig.model_validate(given, context=CheckLimits())
 

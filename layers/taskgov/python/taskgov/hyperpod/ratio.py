@@ -45,7 +45,7 @@ def complete(promise: ComputeQuotaResource, instance: InstanceResources) -> Amou
 
 @lru_cache(maxsize=4096)
 def _completed(promise: ComputeQuotaResource, instance: InstanceResources) -> Amounts:
-    """Many teams have equal quotas, and each is asked for again and again: fractions take their time."""
+    """Many teams have equal quotas, and each is computed again and again: fractions take their time."""
     share = largest_share(promise, instance)
     amounts = {resource: int(share * amount) for resource, amount in instance.amounts().items()}
     amounts[EFA] = -int(-share * instance.efa // 1)
@@ -71,7 +71,7 @@ def complete_all(promises: Iterable[ComputeQuotaResource], table: InstanceTypeTa
 
 
 def largest_share(promise: ComputeQuotaResource, instance: InstanceResources) -> Fraction:
-    """Return the largest part of one instance (1 = whole, more = several) that any given value asks for.
+    """Return the largest part of one instance (1 = whole, more = several) that any given value requests.
 
     Example:
         >>> both = ComputeQuotaResource(instance_type="ml.g6.12xlarge", accelerators=2, vcpu=48)

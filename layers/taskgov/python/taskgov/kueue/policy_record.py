@@ -1,7 +1,7 @@
 """The cluster policy where no SageMaker keeps it: its priority classes in the cluster, the rest written on the cohort.
 
 Kueue has no object for fair sharing: that is the manager's own configuration (`taskgov.kueue.render`). The policy keeps
-what was asked for; priority classes that somebody changed show as they are.
+what was requested; priority classes that somebody changed show as they are.
 """
 
 import json
@@ -21,7 +21,7 @@ POLICY: Final = "taskgov/cluster-policy"
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecord:
-    """The policy as it was asked for, and its version."""
+    """The policy as requested, and its version."""
 
     name: str
     config: SchedulerConfig

@@ -1,6 +1,6 @@
 """A team's compute quota where no SageMaker keeps it: written on its ClusterQueue, and held against what that says.
 
-The queue carries the quota as it was asked for, in an annotation. As long as the queue is that quota's rendering, the
+The queue carries the quota as requested, in an annotation. As long as the queue is that quota's rendering, the
 annotation is the quota; after a change by hand, what the queue says is. So edits by hand show as on HyperPod: a newer
 version with another content.
 
@@ -32,7 +32,7 @@ _STOPPED: Final = "Stopped"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The quota as it was asked for, and the version and generation of the queue when it was written."""
+    """The quota as requested, and the version and generation of the queue when it was written."""
 
     name: str
     config: ComputeQuotaConfig
@@ -126,7 +126,7 @@ def activation_of(queue: Mapping[str, Any]) -> ActivationState:
 
 
 def _spec(queue: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a queue asks for: Kueue's definition lets it be left out."""
+    """Return what a queue requests: Kueue's definition lets it be left out."""
     spec: Mapping[str, Any] = queue.get("spec") or {}
     return spec
 

@@ -60,7 +60,7 @@ class RenderedObjects:
 
 @dataclass(frozen=True, slots=True)
 class ManagerConfiguration:
-    """What Kueue's manager must be told: fair sharing as the cluster policy says, gang scheduling where wanted."""
+    """The configuration of Kueue's manager: fair sharing as the cluster policy says, gang scheduling where wanted."""
 
     fair_sharing: bool
     wait_for_pods_ready: bool = False

@@ -1,4 +1,4 @@
-"""The governance policy document: what the administrator wants of one cluster.
+"""The governance policy document: the administrator's settings for one cluster.
 
 The grammar is in `docs/policy.md`. `parse_policy` (in `taskgov.policy.parse`) makes it from YAML or JSON and returns
 all violations at once.
@@ -181,7 +181,7 @@ class DemandRules(PolicyModel):
 
 
 class SeverityRule(PolicyModel):
-    """How grave findings of one kind are: always, or where a number of their evidence is at least `at_least`."""
+    """How severe findings of one kind are: always, or where a number of their evidence is at least `at_least`."""
 
     finding: Pattern
     severity: Severity
@@ -190,7 +190,7 @@ class SeverityRule(PolicyModel):
 
 
 class Mute(PolicyModel):
-    """Findings that nobody is told of until a moment: by code and by what they are about, with the reason."""
+    """Findings that are not sent until a moment: by code and by what they are about, with the reason."""
 
     finding: Pattern
     about: Pattern = "*"
@@ -202,10 +202,10 @@ Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class AuditRules(PolicyModel):
-    """What the audit makes of its findings: how grave they are, which are muted, and who is told."""
+    """How the audit handles its findings: how severe they are, which are muted, and who is notified."""
 
     attention_from: Severity = Severity.WARNING
-    """From which severity a finding needs somebody: the headline counts it, and the cluster's topic is told."""
+    """From which severity a finding needs somebody: the headline counts it, and the cluster's topic gets it."""
     severities: tuple[SeverityRule, ...] = ()
     """Of the rules that fit a finding the last one holds."""
     mute: tuple[Mute, ...] = ()
@@ -256,7 +256,7 @@ class PolicyDocument(PolicyModel):
 
     @property
     def notice_rules(self) -> NoticeRules:
-        """Whom to tell what: `notices`, else the topics in `audit.notices`, which are told their findings only."""
+        """Who is notified of what: `notices`, else the topics in `audit.notices`, which get their findings only."""
         if self.notices is not None:
             return self.notices
         old = self.audit.notices

@@ -1,6 +1,6 @@
-"""Whom the automation tells what, and when not: the section `notices` of the policy document.
+"""Who is notified of what, and when not: the section `notices` of the policy document.
 
-The audit tells teams their findings, `publish_usage` tells them of preempted and waiting tasks and of starvation. The
+The audit sends teams their findings, `publish_usage` notices of preempted and waiting tasks and of starvation. The
 grammar is in `docs/policy.md`.
 """
 
@@ -37,7 +37,7 @@ UpToAMonth = Annotated[int, Field(ge=1, le=31 * 24 * 60)]
 
 
 class Occasion(StrEnum):
-    """What teams are told of in time."""
+    """Events that teams are notified of at once."""
 
     PREEMPTED = "preempted"
     WAITING = "waiting"
@@ -58,7 +58,7 @@ class Topics(PolicyModel):
 
 
 class TeamNotices(Topics):
-    """Where the owners of findings are told."""
+    """The topics of the owners of findings."""
 
     from_: Severity = Field(default=Severity.WARNING, alias="from")
 
@@ -93,13 +93,13 @@ class QuietHours(PolicyModel):
 
 
 class NoticeRules(TeamNotices):
-    """The section `notices`: topics, what is told in time, and when it has to wait."""
+    """The section `notices`: topics, what is sent at once, and when it has to wait."""
 
     chat: Topics = Topics()
-    """Topics to which AWS's chat clients are subscribed: what is told in time is said there too, in their form."""
+    """Topics to which AWS's chat clients are subscribed: notices sent at once go there too, in their form."""
     about: tuple[Occasion, ...] = tuple(Occasion)
     pending_minutes: UpToAMonth | None = None
-    """A task that waits longer than this is told of; None: none is."""
+    """A task that waits longer than this is reported; None: none is."""
     starved_minutes: UpToAMonth = 5
     """A team has to be starved for so long: Kueue takes a moment to reclaim what others borrow."""
     quiet_hours: tuple[QuietHours, ...] = ()
@@ -108,5 +108,5 @@ class NoticeRules(TeamNotices):
     """To one topic; what comes beyond is gathered, as in quiet hours."""
 
     def is_quiet(self, now: datetime) -> bool:
-        """Say whether people are to be left alone now."""
+        """Say whether people should be left alone now."""
         return any(hours.hold(now) for hours in self.quiet_hours)

@@ -28,9 +28,9 @@ from taskgov.policy.warnings import Place, policy_warnings
 from taskgov.violations import UNKNOWN_KEY, Location, Violation, path_of, value_of, violations_from
 
 MAX_VIOLATIONS: Final = 100
-"""A document with more mistakes is told the first of them."""
+"""A document with more mistakes gets the first of them."""
 MAX_SALVAGED: Final = 1_000
-"""With more refused pieces than this, nothing is asked of the rest: taking them off would cost more than it tells."""
+"""With more refused pieces than this, the rest is not checked: removing them would cost more than it shows."""
 REMEMBERED: Final = 16
 """Documents that were read lately and are not read again: publishing reads each of them every minute."""
 MAX_PASSES: Final = 40
@@ -178,7 +178,7 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
     cluster = document.cluster
     said = given.get("cluster")
     if not isinstance(said, dict) or said.get("backend", cluster.backend) != cluster.backend:
-        return []  # The backend was refused: which ARN it asks for is not known.
+        return []  # The backend was refused: which ARN it needs is not known.
     eks = EKS_ARN.fullmatch(cluster.arn)
     if not cluster.backend.is_of_hyperpod:
         if eks is None:

@@ -1,8 +1,8 @@
 """The rules between the parts of a policy document: what no single field can break.
 
-Each function states one rule and yields every place that breaks it. `parse_policy` asks them all; what is allowed and
-probably not meant is in `taskgov.policy.warnings`. Sources: the limits of the API, Kueue's and Kubernetes' names, and
-the grammar in `docs/policy.md`.
+Each function states one rule and yields every place that breaks it. `parse_policy` applies them all; what is allowed
+and probably not meant is in `taskgov.policy.warnings`. Sources: the limits of the API, Kueue's and Kubernetes' names,
+and the grammar in `docs/policy.md`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -192,7 +192,7 @@ def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
 
 
 def named_teams_exist(draft: Draft) -> Iterator[Broken]:
-    """Refuse a guardrail or budget for a team that nobody knows: it would silently guard nothing."""
+    """Refuse a guardrail or budget for an unknown team: it would silently guard nothing."""
     guardrails, receivers = draft.document.guardrails, draft.receivers()
     named: list[tuple[Location, str]] = [
         *((("guardrails", "freeze", index), name) for index, name in enumerate(guardrails.freeze)),
@@ -249,7 +249,7 @@ def severities_say_when(draft: Draft) -> Iterator[Broken]:
 
 
 def mutes_leave_something(draft: Draft) -> Iterator[Broken]:
-    """Refuse to mute everything: an audit that tells nobody anything is switched off in the stack."""
+    """Refuse to mute everything: an audit without any notice is switched off in the stack."""
     for index, mute in enumerate(draft.document.audit.mute):
         if not mute.finding.strip("*") and not mute.about.strip("*"):
             yield Broken(("audit", "mute", index, "finding"), mute.finding, "would mute everything: name a finding")

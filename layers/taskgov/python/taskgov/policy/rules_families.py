@@ -1,4 +1,4 @@
-"""The rules of promises on hardware families: what no single field can break (`taskgov.policy.rules` asks them)."""
+"""The rules of promises on hardware families: what no single field can break (`taskgov.policy.rules` applies them)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The rules of the section `notices` that no single field can break. `parse_policy` asks them with all others."""
+"""The rules of the section `notices` that no single field can break. `parse_policy` applies them with all others."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -29,7 +29,7 @@ def broken_notice_rules(draft: Draft) -> Iterator[Broken]:
 
 
 def _unknown_teams(draft: Draft, place: Location, names: Iterable[str]) -> Iterator[Broken]:
-    """Refuse a topic for a team that nobody knows: it would silently tell nobody."""
+    """Refuse a topic for an unknown team: it would silently get nothing."""
     receivers = draft.receivers()
     for name in names:
         if name not in receivers:
@@ -55,7 +55,7 @@ def _shared_topics(draft: Draft, rules: NoticeRules) -> Iterator[Broken]:
 
 
 def _quiet_hours(rules: NoticeRules) -> Iterator[Broken]:
-    """Refuse zones that are not in the IANA database, and hours that leave no time at which anybody is told."""
+    """Refuse zones that are not in the IANA database, and hours that leave no time for notices."""
     hours = rules.quiet_hours
     unknown = [index for index, window in enumerate(hours) if not is_time_zone(window.time_zone)]
     for index in unknown:
@@ -63,4 +63,4 @@ def _quiet_hours(rules: NoticeRules) -> Iterator[Broken]:
         yield Broken(place, hours[index].time_zone, "must be a time zone such as Europe/Berlin or UTC")
     if hours and not unknown and all(rules.is_quiet(moment) for moment in WEEK):
         stated = [window.model_dump(mode="json", by_alias=True, exclude_unset=True) for window in hours]
-        yield Broken(("notices", "quietHours"), stated, "leaves no time to tell anybody: name no topics instead")
+        yield Broken(("notices", "quietHours"), stated, "leaves no time for notices: name no topics instead")

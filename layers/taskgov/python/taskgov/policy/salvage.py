@@ -1,6 +1,7 @@
 """What is left of a broken document, so that rules between its parts can be checked with everything else at once.
 
-`parse_policy` takes off what pydantic refused, piece by piece, until the rest is a document, and asks the rules then.
+`parse_policy` takes off what pydantic refused, piece by piece, until the rest is a document, and then applies the
+rules.
 """
 
 from copy import deepcopy

@@ -190,7 +190,7 @@ def _limits_that_round_to_nothing(document: PolicyDocument, table: InstanceTypeT
 
 
 def _teams_without_promise(document: PolicyDocument, place: Place) -> Iterator[Finding]:
-    """Warn of a team with neither quota nor share: it lives on what it leases and borrows."""
+    """Warn of a team with neither quota nor share: it has only what it leases and borrows."""
     for index, team in enumerate(document.teams):
         if not team.share and not team.families and not (team.quota and team.quota.compute_quota_resources):
             yield TEAM_WITHOUT_PROMISE.about(place(("teams", index)), {"team": team.name}, team=team.name)

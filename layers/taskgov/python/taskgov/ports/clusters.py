@@ -1,4 +1,4 @@
-"""A cluster, and whoever keeps its quotas: what is asked of its backend and of its Kubernetes API."""
+"""A cluster, and whoever keeps its quotas: the calls of its backend and of its Kubernetes API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True, slots=True)
 class WorkloadsKnown:
-    """What a look before knows: all workloads at a resource version, in one version of Kueue's API."""
+    """What an earlier look found: all workloads at a resource version, in one version of Kueue's API."""
 
     api_version: str
     resource_version: str
@@ -67,11 +67,11 @@ class WorkloadsRead(Generic[Kept]):
     changed: Mapping[tuple[str, str], Kept | None]
     """Namespace and name -> what was made of it, None for one that was deleted."""
     is_whole: bool
-    """All workloads are in `changed`; without it, those that are not are as the look before knows them."""
+    """All workloads are in `changed`; without it, the others are as in the look before."""
     objects_read: int
     """How many Workloads the server sent."""
     relisted: str = ""
-    """Why all were listed although the changes were asked for; empty where they were not."""
+    """Why all were listed although the changes were requested; empty where they were not."""
 
 
 class WorkloadsApi(Protocol):
@@ -187,7 +187,7 @@ class Machines(Protocol):
 
 
 class ClusterBackend(QuotaStore, ClusterTags, Machines, Protocol):
-    """All that is asked of a governed cluster beside its Kubernetes API: which there are, their nodes, their quotas.
+    """The calls for a governed cluster besides its Kubernetes API: which there are, their nodes, their quotas.
 
     A folder of `taskgov.backends` implements it for one kind of cluster, `taskgov.backends.Backends` for all of them.
     """
@@ -205,7 +205,7 @@ class ClusterBackend(QuotaStore, ClusterTags, Machines, Protocol):
         ...
 
     def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:
-        """Return all summaries of ListClusterNodes; none where only Kubernetes knows the nodes."""
+        """Return all summaries of ListClusterNodes; none where only Kubernetes lists the nodes."""
         ...
 
     def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:

@@ -56,7 +56,7 @@ class OrderBook(Protocol):
         ...
 
     def tell(self, request: ApprovalRequest, answer: Answer) -> bool:
-        """Tell the run that waits; False when none waits any more."""
+        """Send the answer to the run that waits; False when none waits any more."""
         ...
 
     def turn(self, by: Person, at: datetime, reason: str, *, on: bool) -> None:

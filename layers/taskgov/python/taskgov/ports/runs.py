@@ -9,13 +9,13 @@ from taskgov.contracts.steps import Cause, Pointer
 ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"})
 
 LOOKS_OLD_SECONDS: Final = 120
-"""A living run renews its lock more often than that: whoever has not is asked about."""
+"""A living run renews its lock more often than that: the execution of one that has not is described."""
 
 LOCK_SECONDS: Final = 300
 """The lease of a cluster's lock. It is renewed before each write and in each wait, so a dead run blocks no longer."""
 
 TURN_SECONDS: Final = 180
-"""Longer than the function that tells may run: a turn that is over by the clock is nobody's any more."""
+"""Longer than the function that sends notices may run: a turn that has timed out is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class RunRecord:
     applied: int
     error: str | None
     snapshot: Pointer | None = None
-    """What the run saw; absent when it failed before it had read the cluster, or was asked for by a person."""
+    """What the run saw; absent when it failed before it had read the cluster, or was requested by a person."""
     written: tuple[str, ...] = ()
     """What it wrote (`Change.subject`), by all of its plans."""
 

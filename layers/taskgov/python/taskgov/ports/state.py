@@ -18,7 +18,7 @@ class StateStore(Protocol):
     """The table: generations, locks, what was applied, who edited, records. Raises ThrottledError, UpstreamError."""
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
-        """Add one to the cluster's generation and tell whether a run holds the lock."""
+        """Add one to the cluster's generation and return whether a run holds the lock."""
         ...
 
     def generation(self, cluster_arn: str) -> int:
@@ -48,7 +48,7 @@ class StateStore(Protocol):
         ...
 
     def withdraw_request(self, cluster_arn: str, asked_by: str) -> bool:
-        """Let the request for approval of this execution end now; False when another one asks by now."""
+        """Let the request for approval of this execution end now; False when another one requests approval by now."""
         ...
 
     def last_run(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> tuple[str, datetime] | None:
@@ -124,7 +124,7 @@ class StateStore(Protocol):
         ...
 
     def forget_refusal(self, cluster_arn: str, subject: str) -> None:
-        """Let the writes of a subject be asked for again; nothing happens when none was refused."""
+        """Let the writes of a subject be tried again; nothing happens when none was refused."""
         ...
 
     def last_look(self, cluster_arn: str) -> datetime | None:
@@ -142,7 +142,7 @@ class StateStore(Protocol):
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
         """Return True the first time an identity is seen, False ever after (for as long as records are kept).
 
-        Who asked first and says who it is (`by`) is told True again: an answer may be lost, or its function with it.
+        The first caller (`by`) gets True again: an answer may be lost, or its function with it.
         """
         ...
 
@@ -155,14 +155,14 @@ class StateStore(Protocol):
         ...
 
     def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
-        """Return a token when nobody else tells teams of this cluster, None while somebody does.
+        """Return a token when no other process notifies teams of this cluster, None while one does.
 
         A turn that is not ended (its function died) ends by itself after TURN_SECONDS.
         """
         ...
 
     def end_turn(self, cluster_arn: str, turn: str) -> None:
-        """Let the next one tell; nothing happens when the turn is another's by now."""
+        """Release the turn; nothing happens when another process has it by now."""
         ...
 
     def forget_once(self, cluster_arn: str, identity: str) -> None:

@@ -57,7 +57,7 @@ class AccountStore(WorkloadStore):
     def charge(self, record: Record, now: Instant) -> None:
         """Book the entry penalty of a workload that has got quota, and settle it if it is admitted with that.
 
-        Kueue: `updateEntryPenalty` in `pkg/scheduler/scheduler.go`; it is of all that the workload asks for.
+        Kueue: `updateEntryPenalty` in `pkg/scheduler/scheduler.go`; it is of all that the workload requests.
         """
         if self.takes_turns and record.queue is not None and record.queue.spec.fair_admission:
             requests: dict[str, int] = sum_of([pod_set.requests for pod_set in record.demand.pod_sets])

@@ -1,4 +1,4 @@
-"""Who may take part? Queues that are stopped or broken admit nobody, and workloads may be told to leave for it.
+"""Which queues and workloads take part? A stopped or broken queue admits nothing, and may evict its workloads.
 
 Called by `store`. Rules: `pkg/cache/scheduler/clusterqueue.go` and `pkg/controller/core/workload_controller.go` of
 Kueue.

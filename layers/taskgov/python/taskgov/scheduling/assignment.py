@@ -41,7 +41,7 @@ POSSIBILITIES: Final = (None, "NoCandidates", "Preempt", "Reclaim", None)
 
 
 class Choice(NamedTuple):
-    """The flavor given to one resource of a pod set; `tried` is the index to go on after, -1 when all were seen."""
+    """The flavor given to one resource of a pod set; `tried` is the index to continue after, -1 when all were seen."""
 
     flavor: str
     mode: Mode

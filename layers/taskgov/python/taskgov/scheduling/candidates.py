@@ -77,7 +77,7 @@ def allows(policy: str, preemptor: InLine, candidate: Record) -> bool:
 
 
 def asked_of(policy: str, preemptor: InLine) -> tuple[int, ...]:
-    """Return what `allows` asks of a preemptor: those that are equal in it may take from the same."""
+    """Return what `allows` depends on in a preemptor: those with equal values may take from the same."""
     if policy == ANY:
         return ()
     return (preemptor.priority,) if policy == LOWER_PRIORITY else (preemptor.priority, preemptor.since)

@@ -1,4 +1,4 @@
-"""What do Kubernetes objects say of admission checks? Those that a queue asks, and what each has answered.
+"""What do Kubernetes objects say of admission checks? Those of a queue, and the answer of each.
 
 Called by `reading` and by the modules that keep what was answered. Rules: `pkg/util/admissioncheck` of Kueue.
 """

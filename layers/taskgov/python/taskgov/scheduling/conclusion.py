@@ -108,7 +108,7 @@ def _admit(entry: Entry, now: Instant, *, explicit: bool) -> Admitted:
 
 
 def _preempt(entry: Entry, now: Instant) -> list[Preempted]:
-    """Tell the victims to leave, except those that were told before."""
+    """Evict the victims, except those that are being evicted already."""
     issued = []
     for record, reason in entry.told:
         queue = record.queue
@@ -132,7 +132,7 @@ def _wait(entry: Entry, run: Cycle) -> Waiting:
 
 
 def _keep(left: HeldCycle, run: Cycle) -> Waiting:
-    """Keep those whom a cycle that is held up goes on with, and say what the first of them waits for."""
+    """Keep those whom a cycle that is held up continues with, and say what the first of them waits for."""
     for entry in left.entries:
         entry.queue.pending.keep(entry.record)
     first = left.entries[0]

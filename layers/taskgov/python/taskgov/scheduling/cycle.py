@@ -117,7 +117,7 @@ class Cycle:
         self.supposed.undo()
 
     def go_on(self, held: HeldCycle, queues: Mapping[str, QueueState]) -> None:
-        """Go on with a cycle that was held up: the first is admitted as it was decided, the others are processed."""
+        """Continue with a cycle that was held up: the first is admitted as it was decided, the others are processed."""
         self.supposed.preempt([victim for victim in held.victims if victim.record.queue is not None])
         for name, usage in held.holds:
             if name in queues:
@@ -152,7 +152,7 @@ class Cycle:
     def _nominate(self, queue: QueueState, record: Record) -> Entry | None:
         """Find flavors and victims for one head; one that is refused goes straight back.
 
-        Refused is who has a failed check, is of a namespace that is not selected, or asks for what may not be asked for
+        Refused is who has a failed check, is of a namespace that is not selected, or requests what may not be requested
         (Kueue: `ValidateAdmissibility` in `pkg/workload/resources.go`).
         """
         remark, requeue = record.workload.refusal, Requeue.GENERIC

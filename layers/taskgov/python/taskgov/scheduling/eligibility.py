@@ -1,4 +1,4 @@
-"""May these pods use this flavor at all? Taints and labels of flavors against pod sets, remembered per shape.
+"""May these pods use this flavor at all? Taints and labels of flavors against pod sets, cached per shape.
 
 Called by the flavor search through `store.Store`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _MOST_SHAPES: Final = 65_536
-"""So many pod sets are remembered at once."""
+"""So many pod sets are cached at once."""
 
 
 class FlavorBook:

@@ -30,7 +30,7 @@ class FairPendingQueue(PendingQueue[R]):
         self.usage_of = usage_of
 
     def pop(self) -> R | None:
-        """Take the next in line; usage is as it is now, for Kueue sorts anew before it takes one."""
+        """Take the next in line; usage is as it is now, for Kueue sorts again before it takes one."""
         usages: dict[QueueKey, float] = {}
 
         def rank(record: R) -> Rank:

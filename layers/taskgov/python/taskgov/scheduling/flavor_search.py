@@ -218,7 +218,7 @@ class _GroupSearch:
         return {r: Choice(best_flavor, mode, borrow, tried) for r, (mode, borrow) in best.items()}
 
     def _start(self) -> int:
-        """Go on where the last scan of this pod set stopped."""
+        """Continue where the last scan of this pod set stopped."""
         scan = self.assigner.scan
         return scan[self.index].get(self.trigger, -1) + 1 if self.index < len(scan) else 0
 
@@ -261,7 +261,7 @@ class _GroupSearch:
     def _beyond(
         self, replaced: tuple[PodSetAdmission, ...], flavor: str, resource: str, amount: int
     ) -> tuple[Reason | None, int]:
-        """Return why a slice cannot have this flavor, if its predecessor has another, and what it asks for beyond it.
+        """Return why a slice cannot have this flavor, if its predecessor has another, and what it requests beyond it.
 
         As in Kueue, what pod sets behind the first with another flavor hold is not deducted then.
         """

@@ -29,7 +29,7 @@ def is_preferred(a: tuple[Mode, int], b: tuple[Mode, int], fungibility: Fungibil
 
 
 def tries_next(grade: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether the search goes on after a flavor of this grade (FA: shouldTryNextFlavor)."""
+    """Say whether the search continues after a flavor of this grade (FA: shouldTryNextFlavor)."""
     mode, borrow = grade
     if mode in {NO_FIT, NO_CANDIDATES}:
         return True

@@ -122,7 +122,7 @@ safe-to-forcefully-delete workload workload-slice-name
 """
 
 _WITHOUT_INFLUENCE: Final[Mapping[str, tuple[str, ...]]] = {
-    "it numbers pods for a topology that another field asks for": (
+    "it numbers pods for a topology that another field requests": (
         "Workload.spec.podSets[].topologyRequest.podIndexLabel",
         "Workload.spec.podSets[].topologyRequest.subGroupIndexLabel",
     ),
@@ -149,7 +149,7 @@ _WITHOUT_INFLUENCE: Final[Mapping[str, tuple[str, ...]]] = {
     "a job's controller reads it when it makes the workload": tuple(
         f"Workload.metadata.annotations{{kueue.x-k8s.io/{name}}}" for name in _OF_JOBS.split()
     ),
-    "it names what holds an object, not what it asks for": (
+    "it names what holds an object, not what it requests": (
         "Workload.metadata.annotations{kueue.x-k8s.io/cluster-queue-name}",
         "Workload.metadata.annotations{kueue.x-k8s.io/local-queue-name}",
         "Workload.metadata.annotations{kueue.x-k8s.io/resource-in-use}",

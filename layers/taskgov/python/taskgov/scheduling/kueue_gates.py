@@ -1,4 +1,4 @@
-"""Which feature gates of Kueue 0.19.2 does this model follow? One row for each that it knows.
+"""Which feature gates of Kueue 0.19.2 does this model follow? One row for each known gate.
 
 A gate is followed whatever it is set to (`config.GATE_DEFAULTS`), followed as it is set by default (`AS_BY_DEFAULT`),
 or without influence on who is admitted, preempted and kept waiting (`WITHOUT_INFLUENCE`). A test walks the gates in

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KueueModel(KueueModelObjects):
-    """A Kueue installation whose scheduler runs when it is told to.
+    """A Kueue installation whose scheduler runs on request.
 
     Example:
         >>> from taskgov.scheduling import KueueModel
@@ -73,7 +73,7 @@ class KueueModel(KueueModelObjects):
         """Return the model after a restart of Kueue's manager with another configuration.
 
         Objects, admissions and conditions stay. Whatever the manager keeps in memory is gone: everybody who waits is in
-        line again, no queue remembers who preempted last, and no flavor search goes on where it stopped.
+        line again, no queue keeps who preempted last, and no flavor search continues where it stopped.
         """
         twin = KueueModel(config)
         twin._store = restarted(self._store, config)
@@ -94,7 +94,7 @@ class KueueModel(KueueModelObjects):
         reserve in two seconds.
 
         With `wait_for_pods_ready_block_admission` a cycle stops before it admits one more while pods are not ready; the
-        next call goes on with it once they are, and before that decides nothing.
+        next call continues with it once they are, and before that decides nothing.
         """
         when, store = read_now(now), self._store
         store.settle_tree()
@@ -125,11 +125,11 @@ class KueueModel(KueueModelObjects):
         return result
 
     def evict(self, workload: str, now: Now, *, reason: str, message: str) -> None:
-        """Tell a running workload to leave for a reason other than preemption, e.g. `PodsReadyTimeout`."""
+        """Evict a running workload for a reason other than preemption, e.g. `PodsReadyTimeout`."""
         tell_to_leave(self._running(workload), reason, message, read_now(now))
 
     def evict_stopped(self, now: Now) -> list[str]:
-        """Tell the workloads to leave that may not run any more, and say which: what Kueue's workload controller does.
+        """Evict the workloads that may not run any more, and return them: what Kueue's workload controller does.
 
         These are deactivated ones, those of queues that are stopped with `HoldAndDrain`, and those that an admission
         check sent back or rejected. A reservation in a stopped queue is lost at once. Conditions are written too.
@@ -161,7 +161,7 @@ class KueueModel(KueueModelObjects):
     def finish_eviction(self, workload: str, now: Now) -> None:
         """Free the quota of an evicted workload whose pods are gone, and queue it again, as old as it is.
 
-        Raises `ValueError` when it was not told to leave. A slice of a job that has another slice in line is finished
+        Raises `ValueError` when it was not evicted. A slice of a job that has another slice in line is finished
         instead: its job's controller keeps the newer one.
         """
         record, when = self._running(workload), read_now(now)

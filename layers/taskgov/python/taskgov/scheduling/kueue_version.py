@@ -66,7 +66,7 @@ DIFFERENCES: Final = (
     Difference((0, 17), "under fair sharing, who does not borrow comes first, and work within its quota may preempt"),
     Difference((0, 18), "pending workloads of one shape are looked at as one"),
     Difference((0, 18), "elastic jobs (workload slices) are on by default"),
-    Difference((0, 19), "a flavor search goes on where it stopped after a skip or an update"),
+    Difference((0, 19), "a flavor search continues where it stopped after a skip or an update"),
     Difference((0, 19), "the annotation admission-gated-by and quotaCheckStrategy are on by default"),
     Difference((0, 20), "a preemptor whose victims another took in the same cycle looks for others"),
     Difference((0, 20), "reasons of waiting workloads are granular, not Pending"),

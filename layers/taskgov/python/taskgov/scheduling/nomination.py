@@ -59,13 +59,13 @@ class Entry:
 
     @property
     def told(self) -> list[Victim]:
-        """The victims that are told to leave."""
+        """The victims that are evicted."""
         replaces = self.record.workload.replaces and self.replaced is not None
         return self.victims[1:] if replaces else self.victims
 
     @property
     def replaced(self) -> Record | None:
-        """The slice that it takes the place of; counted among the victims, not told to leave."""
+        """The slice that it takes the place of; counted among the victims, but not evicted."""
         return self.victims[0].record if self.victims and self.victims[0].reason == SLICE_REPLACED else None
 
 
@@ -98,7 +98,7 @@ class Nominator:
         return selects(queue.spec.namespace_selector, namespace_labels(self.namespaces, record.workload.namespace))
 
     def nominate(self, queue: QueueState, record: Record, cycle: int) -> tuple[Assignment, list[Victim]]:
-        """Return what the head could get and whom it would preempt; remembers how far its flavor search came."""
+        """Return what the head could get and whom it would preempt; keeps how far its flavor search came."""
         scan = record.scan
         if scan is not None and self._outdated(scan, queue, record, cycle):
             scan = None
@@ -237,7 +237,7 @@ class Head:
         return PREEMPT if own else RECLAIM, borrow
 
     def _search(self, usage: Mapping[FlavorResource, int], frs: frozenset[FlavorResource]) -> list[Victim]:
-        """Search victims once for each question; an assignment of one resource asks what the oracle asked."""
+        """Search victims once for each question; an assignment of one resource repeats the oracle's question."""
         question = tuple(usage.items()) if len(frs) == len(usage) else (*usage.items(), *((fr, -1) for fr in frs))
         if question not in self.found:
             preemptor = Preemptor(self.record, self.queue, usage, frs)

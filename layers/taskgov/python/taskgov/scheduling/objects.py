@@ -187,7 +187,7 @@ class ClusterQueue:
     stop_policy: str = "None"
     fair_admission: bool = False
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Admission checks by name, with the flavors for which each is asked; none means all flavors of the queue."""
+    """Admission checks by name, with the flavors that each applies to; none means all flavors of the queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A namespace's door to a cluster queue. Its weight counts where LocalQueues take turns (`fair_admission`)."""
+    """A namespace's entry to a cluster queue. Its weight counts where LocalQueues take turns (`fair_admission`)."""
 
     namespace: str
     name: str
@@ -219,8 +219,8 @@ class LocalQueue:
 class PodSet:
     """Pods of one shape: per-pod requests and what they ask of nodes.
 
-    `min_count` allows fewer pods; pod sets of one `group` get the same flavors. `layout` tells pods apart that request
-    the same by other means: Kueue takes only workloads of one shape for equals (`computeSchedulingHash` in
+    `min_count` allows fewer pods; pod sets of one `group` get the same flavors. `layout` distinguishes pods that
+    request the same by other means: Kueue takes only workloads of one shape for equals (`computeSchedulingHash` in
     `pkg/workload/workload.go`).
     """
 
@@ -265,12 +265,12 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A job as Kueue sees it: what it asks for, where, and since when.
+    """A job as Kueue sees it: what it requests, where, and since when.
 
     `gates` is the annotation `admission-gated-by`; `replaces` is the key of the slice that this one takes the place of
     (annotation `workload-slice-replacement-for`). `source` is the Kubernetes object it was read from, given back (with
     a new status) when the workload is written.
-    `refusal` is why Kueue refuses it, whatever quota there is; `completion` tells apart what was added to its pods.
+    `refusal` is why Kueue refuses it, whatever quota there is; `completion` distinguishes what was added to its pods.
     """
 
     namespace: str

@@ -61,7 +61,7 @@ class PendingQueue(Generic[R]):
         self._enter(record, self._class_in_line(record))
 
     def keep(self, record: R) -> None:
-        """Count `record`, which was popped, as waiting still: a cycle that is held up goes on with it."""
+        """Count `record`, which was popped, as waiting still: a cycle that is held up continues with it."""
         self.kept[record.key] = record
 
     def park(self, record: R) -> None:
@@ -117,7 +117,7 @@ class PendingQueue(Generic[R]):
     def release_inadmissible(self, may_enter: Callable[[R], bool]) -> int:
         """Put inadmissible workloads back in line and clear all marks; those that `may_enter` refuses stay out.
 
-        `may_enter` is asked once for each class (equals share their namespace) and each parked workload.
+        `may_enter` is called once for each class (equals share their namespace) and each parked workload.
         """
         moved = 0
         for digest in self.marks:

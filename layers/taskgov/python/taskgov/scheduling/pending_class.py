@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Queued(Protocol):
-    """What a queue knows of a workload, and what it writes on it: `waiting` and `ticket`, its place."""
+    """A queue's state of a workload, which it also writes to: `waiting` and `ticket`, its place."""
 
     key: str
     workload: Workload

@@ -196,7 +196,7 @@ def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
             kept = max(0, at.local.get(fr, 0) - used) if at.local or used < 0 else 0
             if amount <= kept:
                 break
-            amount -= kept  # noqa: PLW2901 -- what the local quota does not hold goes on to the parent
+            amount -= kept  # noqa: PLW2901 -- what the local quota does not hold continues to the parent
             at = at.parent
 
 

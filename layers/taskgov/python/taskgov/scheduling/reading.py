@@ -81,7 +81,7 @@ def effective_groups(obj: Object) -> Sequence[Object]:
     """Return the resource groups that count for a ClusterQueue or Cohort: the effective ones, where Kueue sets them.
 
     `status.effectiveQuotas` (Kueue 0.20, alpha) takes the place of the whole spec, also when it is empty. It is
-    believed where it stands; with the gate DynamicQuotaOrchestration off again, Kueue would pass over it (KEP-12382,
+    used where it exists; with the gate DynamicQuotaOrchestration off again, Kueue would pass over it (KEP-12382,
     "Source of Truth for Quotas").
     """
     effective = (obj.get("status") or {}).get("effectiveQuotas")

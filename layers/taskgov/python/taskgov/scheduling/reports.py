@@ -45,7 +45,7 @@ class KueueModelReports(KueueModelView):
     ) -> None:
         """Have an admission check say `Ready`, `Retry`, `Rejected` or `Pending` of a workload.
 
-        Ready checks admit at once; `evict_stopped` then tells those to leave that are sent back or rejected.
+        Ready checks admit at once; `evict_stopped` then evicts those that are sent back or rejected.
         `requeue_after` is how many seconds after a `Retry` the workload may come back. Raises `KeyError` for a check
         that the workload does not wait for.
         """
@@ -83,7 +83,7 @@ def observe(store: WorkloadStore, record: Record, status: Mapping[str, Any]) -> 
 
 
 def _hold(store: WorkloadStore, record: Record, message: str, now: Instant) -> None:
-    """Give quota back for a job that wants none now, and keep the workload out of the queue."""
+    """Give quota back for a job that needs none now, and keep the workload out of the queue."""
     _give_back(store, record)
     lifecycle.wait(record, ON_HOLD, message, now, explicit=store.explicit)
     _queue(store, record)
@@ -125,7 +125,7 @@ def _queue(store: WorkloadStore, record: Record) -> None:
         store.enqueue(record)
 
 
-def _replace_pods(store: WorkloadStore, record: Record, waits: bool) -> None:  # noqa: FBT001 - a status, as it is told
+def _replace_pods(store: WorkloadStore, record: Record, waits: bool) -> None:  # noqa: FBT001 - a status, as given
     """See that pods are missing: Kueue leaves the workload in line, and does not take it back from there.
 
     `RequeueWorkload` and `AddOrUpdateWorkloadWithoutLock` in `pkg/cache/queue/manager.go`.

@@ -1,4 +1,4 @@
-"""What came of a scheduling cycle? Values that callers read; texts are made when they are asked for."""
+"""What came of a scheduling cycle? Values that callers read; texts are made when they are requested."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """A workload that was told to leave; it keeps its quota until its eviction is finished."""
+    """A workload that is being evicted; it keeps its quota until the eviction is finished."""
 
     workload: str
     uid: str

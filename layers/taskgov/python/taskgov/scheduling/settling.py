@@ -107,7 +107,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
         result = model.cycle(now)
         results.append(result)
         if budget is not None:
-            # Every head that a cycle looks at is either admitted or told why it waits; no cycle is for nothing.
+            # Every head that a cycle looks at is either admitted or gets a reason why it waits; no cycle is idle.
             budget.take(max(1, len(result.admitted) + len(result.waiting)))
         for victim in result.preempted:
             preemptions[victim.workload] += 1
@@ -115,7 +115,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
         # A head that left the line makes the state another one: to compare costs as much as there are workloads.
         stays = result.idle and all(head.in_line for head in result.waiting)
         state = model.signature() if stays else None
-        # A flavor search that goes on where it stopped may come round to a state after several idle cycles.
+        # A flavor search that continues where it stopped may come round to a state after several idle cycles.
         if state in idle_states and not model.requeue_inadmissible():
             return FixedPoint(tuple(results), settled=True)
         idle_states = {*idle_states, state} if stays else set()

@@ -105,7 +105,7 @@ class Record:
 
     @property
     def evicted(self) -> bool:
-        """Whether it has been told to leave and still holds quota."""
+        """Whether it is being evicted and still holds quota."""
         condition = self.conditions.get(EVICTED)
         return condition is not None and condition.status
 
@@ -124,7 +124,7 @@ class Record:
     def admitted(self) -> bool:
         """Whether it may run: it holds quota, and no admission check is still to agree.
 
-        Of one that was read without a condition, quota alone tells, where it has no checks to wait for.
+        Without a condition, a workload is admitted when it has quota and no checks to wait for.
         """
         condition = self.conditions.get(ADMITTED)
         return (condition is not None and condition.status) or (self.admission is not None and not self.unready)
@@ -177,7 +177,7 @@ class Record:
     def queued_since(self) -> Instant:
         """The moment that orders it in its queue (Kueue: `GetQueueOrderTimestamp` in `pkg/workload/workload.go`).
 
-        Creation; or eviction by an admission check, or because pods were not ready in time and the configuration asks
+        Creation; or eviction by an admission check, or because pods were not ready in time and the configuration says
         for it; or, without the gate `PrioritySortingWithinCohort`, just after it was preempted by one that borrows.
         """
         evicted = self.conditions.get(EVICTED)

@@ -1,4 +1,4 @@
-"""Which objects are there? Applying and deleting them; `workload_store` knows who runs and who waits.
+"""Which objects are there? Applying and deleting them; `workload_store` keeps which workloads run and wait.
 
 `kueue_model.KueueModel` stands on this. A change of quota or of flavors raises the generation of the queues it touches
 and marks their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
@@ -203,7 +203,7 @@ class Store(AccountStore):
         self._read_again(lambda workload: workload.priority_class == name)
 
     def put_limit_range(self, namespace: str, name: str, limit_range: Mapping[str, Any] | None) -> None:
-        """Add or change a LimitRange (`None` deletes it); workloads of its namespace are completed anew.
+        """Add or change a LimitRange (`None` deletes it); workloads of its namespace are completed again.
 
         One that only a bound kept out stays inadmissible until something else gives its tree another look: its spec is
         what it was (`resourceUpdatesHandler` in `pkg/controller/core/workload_controller.go` of Kueue).
@@ -217,7 +217,7 @@ class Store(AccountStore):
         self._read_again(lambda _: True)
 
     def _read_again(self, concerns: Callable[[Workload], bool]) -> None:
-        """Read those workloads anew that something else than their own object has changed."""
+        """Read those workloads again that something else than their own object has changed."""
         for record in list(self.records.values()):
             source = record.workload.source
             if source is not None and concerns(record.workload):

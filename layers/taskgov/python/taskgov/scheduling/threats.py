@@ -123,7 +123,7 @@ def _threats(
 
 
 def _may_use(store: Store, record: Record) -> dict[FlavorResource, int]:
-    """Return what a workload asks for of each flavor that it may get."""
+    """Return what a workload requests of each flavor that it may get."""
     requests, flavors = _requests(record), flavors_of(store, record)
     return {flavor_resource(flavor, name): amount for flavor in flavors for name, amount in requests.items()}
 

@@ -6,7 +6,7 @@
 | MultiKueue | schedules locally |
 | dynamic resource allocation | counts containers' requests, not claims |
 | priority boost, preemption gates, concurrent admission | ignores them |
-| nodes that are to be replaced | ignores them |
+| nodes that should be replaced | ignores them |
 | the manager's `blockAdmission`, `quotaCheckStrategy`, excluded prefixes and transformations | ignores them |
 | a manager whose configuration cannot be read | takes what the cluster policy says, and Kueue's defaults |
 

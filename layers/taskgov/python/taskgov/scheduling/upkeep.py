@@ -1,6 +1,6 @@
-"""What does Kueue's workload controller do between cycles? Asks admission checks, says who is gated, sends away.
+"""What does Kueue's workload controller do between cycles? It reads admission checks, and gates and evicts.
 
-Called by `kueue_model` before each cycle and whenever those who may not run are told to leave. Rules:
+Called by `kueue_model` before each cycle and whenever workloads that may not run are evicted. Rules:
 `pkg/controller/core/workload_controller.go`, `pkg/workload/admissionchecks.go` and `pkg/workload/evict` of Kueue.
 """
 
@@ -26,7 +26,7 @@ DEACTIVATED_BY_CHECK: Final = f"DeactivatedDueTo{BY_ADMISSION_CHECK}"
 
 
 def keep_up(store: WorkloadStore, now: Instant) -> None:
-    """Write what is to be said of the workloads that changed since: closed gates, checks to wait for, admission."""
+    """Write what should be said of the workloads that changed since: closed gates, checks to wait for, admission."""
     while store.unsaid:
         _, record = store.unsaid.popitem()
         if record.finished:
@@ -42,7 +42,7 @@ def keep_up(store: WorkloadStore, now: Instant) -> None:
 
 
 def ask(record: Record, queue: ClusterQueue, admission: Admission | None, now: Instant) -> None:
-    """Have the checks on a workload that its queue asks for it: new ones are pending, others are dropped."""
+    """Have the checks on a workload that its queue requires: new ones are pending, others are dropped."""
     names = required(queue, admission)
     if names != record.checks.keys():
         record.checks = {name: record.checks.get(name) or CheckState(CHECK_PENDING, since=now) for name in names}

@@ -115,7 +115,7 @@ class KueueModelView:
         return iter(self._store.records)
 
     def told_to_leave(self) -> list[str]:
-        """Return the keys of the workloads that were told to leave and hold quota still: their pods are there."""
+        """Return the keys of the workloads that are being evicted and still hold quota: their pods exist."""
         return [
             record.key for record in self._store.records.values() if record.admission is not None and record.evicted
         ]

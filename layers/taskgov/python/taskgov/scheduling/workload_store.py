@@ -1,7 +1,7 @@
 """Who runs and who waits where? Workloads in the queues that their local queues lead to, and the quota they hold.
 
 `store.Store` adds the other objects. What a workload holds is counted in the quota trees at once, unless a change of
-specs waits for them to be built anew (`settle_tree`).
+specs waits for them to be built again (`settle_tree`).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class WorkloadStore:
         return record
 
     def change_workload(self, record: Record, workload: Workload) -> None:
-        """Take a changed spec; a pending workload is queued anew, a running one keeps what is not reclaimable."""
+        """Take a changed spec; a pending workload is queued again, a running one keeps what is not reclaimable."""
         if workload.replaces:
             self.slices[record.key] = record
         if record.workload == workload:
@@ -146,7 +146,7 @@ class WorkloadStore:
         del self.records[record.key]
 
     def count_again(self) -> None:
-        """Count usage anew before it is looked at: what was supposed in a cycle with slices does not cancel out."""
+        """Count usage again before it is looked at: what was supposed in a cycle with slices does not cancel out."""
         self._tree_changed = True
 
     def drop_late(self, looked_at: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
-"""Audit one cluster: look, plan without writing, judge, leave a report, and tell whom it concerns.
+"""Audit one cluster: look, plan without writing, judge, leave a report, and notify those whom it concerns.
 
-`audit` calls it for each cluster every night. A second try of the same audit leaves a report of its own moment, tells
-nobody anything twice, and compares itself with the audit before, not with its first try.
+`audit` calls it for each cluster every night. A second try of the same audit leaves a report of its own moment,
+notifies nobody anything twice, and compares itself with the audit before, not with its first try.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class AuditCluster:
         """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
 
         The cluster's own notice comes last: when it cannot be sent the audit fails, and its next try sends it. A topic
-        of a team that cannot be told does not fail the audit; the cluster's notice and a metric say so.
+        of a team that cannot be notified does not fail the audit; the cluster's notice and a metric say so.
         """
         try:
             snapshot = self.take_snapshot(request.cluster_arn)
@@ -96,10 +96,10 @@ class AuditCluster:
         self.meter.record(name, values)
 
     def _tell_teams(self, snapshot: Snapshot, report: Report, page: Pointer, run_id: str) -> list[str]:
-        """Tell each topic what is its, and return which could not be told, with the reason.
+        """Send each topic its findings, and return the topics that could not be reached, with the reason.
 
-        What is to be told is claimed first: a finding whose message got lost on the way is in the report, and told by
-        the next audit; none is told twice.
+        What is due is claimed first: a finding whose message got lost is in the report, and sent by
+        the next audit; none is sent twice.
         """
         if snapshot.policy is None:
             return []
@@ -112,7 +112,7 @@ class AuditCluster:
                 if fresh:
                     notice = team_notice(report, fresh, _place(page))
                     self.team_topics.send(topic, notice.subject, notice.text)
-            except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
+            except Exception as error:  # noqa: BLE001 - an error of one topic is named, and the others are notified
                 untold.append(f"{topic}, of {_names(findings)}: {said_of(error)}")
         return untold
 
@@ -139,7 +139,7 @@ def earlier_audits(documents: DocumentStore, cluster_name: str, run_id: str = ""
     try:
         return Earlier(history_from_json(documents.find(key)), run_id)
     except ValueError as error:
-        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and trends begin anew") from error
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and trends start again") from error
 
 
 def _identity(claim: str) -> str:

@@ -21,7 +21,7 @@ class ClaimCluster:
     clock: Clock
 
     def __call__(self, cluster_arn: str) -> None:
-        """Return when this stack governs the cluster. Raises ConflictError when another does: look anew."""
+        """Return when this stack governs the cluster. Raises ConflictError when another does: look again."""
         stamp = self.state.stamp(cluster_arn)
         if stamp is None:
             raise ConflictError(f"the table has no lineage for {cluster_arn}: a run has to look at it first")

@@ -1,4 +1,4 @@
-"""A run that has ended, as `publish_usage` knows it, and the record that the table keeps of it."""
+"""A run that has ended, as `publish_usage` gets it, and the record that the table keeps of it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +47,7 @@ class EndOfRun:
 
     @property
     def identity(self) -> str:
-        """What tells it from other runs: one execution may run several times."""
+        """What distinguishes it from other runs: one execution may run several times."""
         return f"end-of-run/{self.run_id}/{self.started_at.isoformat()}"
 
     @property

@@ -1,4 +1,4 @@
-"""One of many fails, and the others go on: where a loop over clusters or items leaves the error of one."""
+"""One of many fails, and the others continue: where a loop over clusters or items leaves the error of one."""
 
 import traceback
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ class Failures(Protocol):
         ...
 
     def untold(self, cluster_name: str, topics: Sequence[str]) -> None:
-        """Report topics of teams that could not be told, each with the reason; they are tried again."""
+        """Report topics of teams that could not be notified, each with the reason; they are tried again."""
         ...
 
 
 class Raised:
-    """The `Failures` port of whoever asks for one cluster only: its error is the answer."""
+    """The `Failures` port of a caller with one cluster only: its error is the answer."""
 
     def report(self, cluster_name: str, doing: str, error: Exception) -> None:  # noqa: ARG002 - the port's signature
         """Raise the error."""
@@ -47,4 +47,4 @@ def raised_at(error: Exception) -> str:
 
 
 def left_out(item: UnreadableItem) -> None:
-    """Go on without an item of the table that cannot be read: each look reads it too, and reports it as a finding."""
+    """Continue without an item of the table that cannot be read: each look reports it as a finding."""

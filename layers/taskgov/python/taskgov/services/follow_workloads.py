@@ -2,7 +2,7 @@
 
 The memory is one document for each cluster, in the bucket. Without it, or where it cannot be followed from (damaged, of
 another form or cluster, an hour old), all workloads are listed, as they are where the server does not keep the changes
-any more. Two minutes at once do no harm: each goes on from a state that was true, and publishes what is true now.
+any more. Two minutes at once do no harm: each continues from a state that was true, and publishes what is true now.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class FollowWorkloads:
 
 
 def _memory(stored: bytes | None) -> tuple[WorkloadMemory | None, str]:
-    """Return what is remembered, or nothing and why it cannot be read: then all workloads are listed."""
+    """Return the memory, or nothing and why it cannot be read: then all workloads are listed."""
     try:
         return None if stored is None else WorkloadMemory.from_bytes(stored), ""
     except ValueError as error:

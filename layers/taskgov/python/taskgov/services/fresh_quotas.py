@@ -19,7 +19,7 @@ GONE: Final = "Deleted"
 UNLISTED_FOR: Final = timedelta(hours=1)
 """A quota that was written longer ago than this and is not listed is gone: it is not asked for at each look."""
 MOST_ASKED: Final = 100
-"""Quotas that one look asks for by themselves. A list catches up, so the others are read by a later look."""
+"""Quotas that one look reads one by one. A list catches up, so the others are read by a later look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def fresh_quotas(
     now: datetime,
     on_unreadable: OnUnreadableObject | None = None,
 ) -> FreshQuotas:
-    """Return the listed quotas with what is behind a record read anew. Raises ThrottledError, UpstreamError."""
+    """Return the listed quotas with what is behind a record read again. Raises ThrottledError, UpstreamError."""
     found = {quota.compute_quota_id: quota for quota in listed}
     behind = [record for record in records if _is_behind(found.get(record.compute_quota_id), record, now)]
     behind.sort(key=lambda record: record.at, reverse=True)

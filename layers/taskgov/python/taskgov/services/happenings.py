@@ -1,6 +1,6 @@
-"""What has happened to tasks and teams that people should hear of, as a look at the cluster finds it.
+"""What has happened to tasks and teams that people should know, as a snapshot of the cluster shows it.
 
-Each has an identity, by which it is told once however often it is seen: a preemption is the workload's uid and its
+Each has an identity, by which it is reported once however often it is seen: a preemption is the workload's uid and its
 moment, a wait the uid and its beginning (so that a wait after a preemption is another one), starvation its beginning.
 """
 
@@ -18,7 +18,7 @@ from taskgov.usage.workload_facts import WorkloadFacts, facts_in
 from taskgov.usage.workloads import Preemption, preemptions_of
 
 RECENT: Final = timedelta(days=1)
-"""Older preemptions are not counted and not told: far below the time for which the table remembers those that were."""
+"""Older preemptions are neither counted nor reported: the table keeps reported ones for much longer."""
 OCCASIONS: Final[Mapping[type[TaskEvent], Occasion]] = {
     TaskPreempted: Occasion.PREEMPTED,
     TaskWaiting: Occasion.WAITING,
@@ -37,14 +37,14 @@ def starved_id(place: str, since: datetime) -> str:
 
 
 def preempted_id(preemption: Preemption) -> str:
-    """Return the identity of a preemption among what teams are told of."""
+    """Return the identity of a preemption among the events that teams are notified of."""
     return f"preempted-{preemption.identity}"
 
 
 def happenings(
     snapshot: Snapshot, starved: tuple[Starved, ...], since: Mapping[str, datetime], rules: NoticeRules
 ) -> tuple[TaskEvent, ...]:
-    """Return everything that is to be told of at the moment of the snapshot, oldest first, told already or not.
+    """Return everything to report at the moment of the snapshot, oldest first, reported already or not.
 
     `since` says from when each place in `starved` is, by `place_of`.
     """

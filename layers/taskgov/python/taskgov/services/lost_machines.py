@@ -1,6 +1,6 @@
-"""Ask EC2 about the machines of a plain EKS cluster that were lost, because SageMaker knows nothing of them.
+"""Query EC2 about the machines of a plain EKS cluster that were lost, because SageMaker does not list them.
 
-Used by `take_snapshot`. EC2 is asked only when a mass loss is seen, and only about the nodes that were lost. Whatever
+Used by `take_snapshot`. EC2 is queried only when a mass loss is seen, and only about the nodes that were lost. Whatever
 it cannot say leaves the loss unconfirmed, and the finding `mass-loss` says why.
 """
 
@@ -15,7 +15,7 @@ from taskgov.ports import Machines
 from taskgov.snapshot.model import Node, Snapshot
 
 ASKED_AT_MOST: Final = 2000
-"""Machines that one look asks about, in ten calls; more stay unconfirmed until a person approves."""
+"""Machines that one look queries, in ten calls; more stay unconfirmed until a person approves."""
 
 SAID_AT_MOST: Final = 300
 """Characters of an error of EC2 that a finding quotes: a refusal carries kilobytes of encoded details."""

@@ -155,13 +155,13 @@ NODES_LOST: Final = Metric(
     COUNT,
     WHOLE_CLUSTER,
     "Nodes of sudden losses above `guardrails.massLossPercent` that neither their provider nor a person has confirmed.",
-    "Kubernetes, ListClusterNodes, DescribeCluster, and what is remembered of nodes",
+    "Kubernetes, ListClusterNodes, DescribeCluster, and the memory of nodes",
 )
 QUOTA_DRIFT: Final = Metric(
     "QuotaDrift",
     COUNT,
     WHOLE_CLUSTER,
-    "Quotas and cluster policies that hold something else than the plan wants when a run ends.",
+    "Quotas and cluster policies that hold something else than planned when a run ends.",
     "changes of the plan that were not applied",
 )
 SECONDS_SINCE_LOOK: Final = Metric(
@@ -208,13 +208,13 @@ FINDINGS: Final = Metric(
     "audit",
 )
 FINDINGS_MUTED: Final = Metric(
-    "FindingsMuted", COUNT, WHOLE_CLUSTER, "Findings of an audit that a mute keeps from being told.", "audit"
+    "FindingsMuted", COUNT, WHOLE_CLUSTER, "Findings of an audit that a mute suppresses.", "audit"
 )
 NOTICES_FAILED: Final = Metric(
     "NoticesFailed",
     COUNT,
     WHOLE_CLUSTER,
-    "Topics of teams that could not be told: their findings by an audit (the cluster's notice names them), or what "
+    "Topics of teams that could not be notified: their findings by an audit (the cluster's notice names them), or what "
     "happened to their tasks by a look (its log does, and the next look tries again).",
     "audit; each minute's look at usage, when there is one",
 )

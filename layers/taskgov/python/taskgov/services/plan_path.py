@@ -1,7 +1,7 @@
 """Answer which writes of a plan concern one quota, and which make a wave.
 
 A quota may be written twice by one plan, or deleted and created again: then it has several changes, in several waves.
-Whoever judges, restores or tells of a plan asks here, so that all of them speak of quotas and not of writes.
+All code that judges, restores or describes a plan uses it, so that it handles quotas and not writes.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class QuotaPath:
 
     @property
     def first(self) -> Change:
-        """The first write, which knows what stood before the plan."""
+        """The first write, which has the value before the plan."""
         return self.changes[0]
 
     @property

@@ -1,6 +1,6 @@
 """Publish who uses, borrows and lends what, and how a run ended.
 
-`fan_out` asks for each governed cluster every minute; `reconcile` asks at the end of each run.
+`fan_out` calls it for each governed cluster every minute; `reconcile` calls it at the end of each run.
 """
 
 from collections.abc import Callable, Iterable
@@ -127,7 +127,7 @@ class PublishUsage:
         return None
 
     def _usage_after(self, end: EndOfRun) -> tuple[_Usage | None, str | None]:
-        """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule goes on."""
+        """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule continues."""
         if end.outcome in {"failed", "unreadable"}:  # what made the run fail would fail again here
             return None, None
         try:
@@ -140,7 +140,7 @@ class PublishUsage:
     def _every_cluster(self) -> PublishUsageResult:
         """Look at one governed cluster after the other.
 
-        `fan_out` asks for this where no cluster is governed, and the schedule of an earlier release for all of them,
+        `fan_out` calls this where no cluster is governed, and the schedule of an earlier release for all of them,
         until the deployment has replaced it.
         """
         looks = [self._look(arn) for arn in self.backends.clusters()]
@@ -178,7 +178,7 @@ class PublishUsage:
         return LookAges(self.documents, self.state, self.meter, self.clock, self.failures)
 
     def _watch(self, cluster_arn: str) -> int:
-        """Measure a cluster and remember what is used: the schedule alone does, so that no time counts twice."""
+        """Measure a cluster and record what is used: the schedule alone does, so that no time counts twice."""
         usage = self._usage(self.take_snapshot(cluster_arn, read_kueue=self.follow_workloads))
         UseHistory(self.documents).keep(usage.snapshot)
         self.meter.record(usage.snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
@@ -199,7 +199,7 @@ class PublishUsage:
         return _Usage(snapshot, len(published), starved)
 
     def _tell_teams(self, usage: _Usage) -> int:
-        """Tell what tasks and teams went through; return how many values say which topics were not reached.
+        """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.
 
         Usage is measured, and counts, whatever becomes of it: an error is reported, and the next look tries again.
         """
@@ -207,7 +207,7 @@ class PublishUsage:
         try:
             untold = self.tell_teams(usage.snapshot, usage.starved)
         except Exception as error:  # noqa: BLE001 - usage is on record; the error is reported
-            self.failures.report(name, "tell teams", error)
+            self.failures.report(name, "notify teams", error)
             return 0
         if not untold:
             return 0
@@ -216,9 +216,9 @@ class PublishUsage:
         return 1
 
     def _new(self, snapshot: Snapshot, preemptions: Iterable[Preemption], by: str | None) -> list[Preemption]:
-        """Return the preemptions to be counted, and remember who counted them: each counts once.
+        """Return the preemptions to be counted, and record who counted them: each counts once.
 
-        Those that teams were told of were counted before anybody was told: the table is not asked about them again.
+        Those of which teams were notified were counted before: the table is not queried for them again.
         """
         now, arn = self.clock.now(), snapshot.cluster.arn
         recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
@@ -235,11 +235,11 @@ class PublishUsage:
             self._confirm(end, notice.identity)
 
     def _confirm(self, end: EndOfRun, identity: str) -> None:
-        """Keep that people were told: when what comes next fails, this run is published again, and they have heard."""
+        """Record that people were notified: when a later step fails, a retry sends no second notice."""
         try:
             self.state.confirm_once(end.cluster_arn, identity, end.ended_at)
         except GovernanceError as error:
-            self.failures.report(end.cluster_name, "keep that people were told", error)
+            self.failures.report(end.cluster_name, "record that people were notified", error)
 
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:
@@ -272,7 +272,7 @@ class PublishUsage:
         return WrittenInRun(self.backends, self.state)(plans, started_at, now, answered)
 
     def _name(self, cluster_arn: str) -> str:
-        """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be told of too."""
+        """Return the cluster's name, or the end of its ARN: a run that found SageMaker down must be reported too."""
         try:
             return str(self.backends.describe_cluster(cluster_arn)["ClusterName"])
         except (GovernanceError, LookupError, TypeError):  # the last two: an answer of another form
@@ -280,7 +280,7 @@ class PublishUsage:
 
 
 def _answered(request: PublishUsageRequest, plans: list[Plan]) -> set[str]:
-    """Return the subjects of the writes that the state machine knows of."""
+    """Return the subjects of the writes that the state machine recorded."""
     try:
         return {plans[call.plan].changes[index].subject for call in request.wrote for index in call.changes}
     except IndexError as error:

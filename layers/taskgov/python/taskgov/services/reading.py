@@ -1,4 +1,4 @@
-"""Tell what fails because one cluster cannot be read from every other failure."""
+"""Distinguish failures because one cluster cannot be read from all others."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

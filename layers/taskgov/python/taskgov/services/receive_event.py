@@ -1,7 +1,7 @@
 """Take events in: find out which cluster each concerns, mark that cluster dirty, and see that a run will follow.
 
-An event is only a hint. Delivered twice or late it does no harm: a run reads the world anew, and changes nothing when
-there is no difference.
+An event is only a hint. Delivered twice or late it does no harm: a run reads the cluster again, and changes nothing
+when there is no difference.
 """
 
 import re
@@ -156,7 +156,7 @@ class ReceiveEvent:
         An event that comes again finds it done: only what was refused before the order is forgotten.
         """
         for cluster_arn in clusters if hint.retry_refused else ():
-            unreadable: list[UnreadableItem] = []  # told as a finding by the run
+            unreadable: list[UnreadableItem] = []  # reported as a finding by the run
             for refused in self.state.refusals(cluster_arn, unreadable.append):
                 if refused.at <= hint.cause.at:
                     self.state.forget_refusal(cluster_arn, refused.subject)

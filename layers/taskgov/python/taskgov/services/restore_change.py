@@ -1,6 +1,6 @@
 """Take back one change of a plan: write what stood before it, at the version that stands now.
 
-What somebody else wrote since is left. What is still settling takes no write: that is said, and asked for again later.
+What somebody else wrote since is left. What is still settling takes no write: that is said, and tried again later.
 """
 
 from dataclasses import dataclass, replace

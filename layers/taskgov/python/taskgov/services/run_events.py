@@ -1,4 +1,4 @@
-"""What does the bus hear of a run? One event at its end, whatever came of it.
+"""Which event describes a run on the bus? One at its end, whatever its result.
 
 `publish_usage` sends it. `docs/events-out.md` and `events/schemas/run-ended.json` are made from what stands here.
 """

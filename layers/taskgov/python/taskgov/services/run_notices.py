@@ -1,4 +1,4 @@
-"""Which runs do people hear of, and in which words? `publish_usage` sends what `notice_of` returns."""
+"""Which runs are people notified of, and in which words? `publish_usage` sends what `notice_of` returns."""
 
 import re
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Notice:
 
 
 def notice_of(end: EndOfRun) -> Notice | None:
-    """Return what people should be told, or None for a run that needs nobody.
+    """Return the notice of a run, or None for a run that needs no attention.
 
     A plan that needs approval has its own notice, which the state machine sends and reminds of.
     """
@@ -64,13 +64,13 @@ def _what_happened(end: EndOfRun) -> str:
 
 
 def _when(incident: Finding) -> str:
-    """Return from when to when something happened that an incident tells of; empty for a state that lasts."""
+    """Return from when to when something happened that an incident describes; empty for a state that lasts."""
     moments = [incident.evidence.get(name) for name in ("since", "until")]
     return " ".join(map(str, moments)) if all(moments) else ""
 
 
 def _identity(end: EndOfRun, *parts: str, daily: bool = True) -> str:
-    """Return what is told once: a state that lasts once a day, as a reminder, and an event once (kept for 30 days)."""
+    """Return what is sent once: a state that lasts once a day, as a reminder, and an event once (kept for 30 days)."""
     digest = sha256("\n".join(parts).encode()).hexdigest()
     day = f"{end.ended_at:%Y-%m-%d}-" if daily else ""
     return f"notice-{day}{digest[:32]}"

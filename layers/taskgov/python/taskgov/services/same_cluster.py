@@ -14,7 +14,7 @@ def require_cluster_of_plan(plan: Plan, cluster_arn: str) -> None:
 def require_cluster_of_target(backends: ClusterBackend, state: StateStore, plan: Plan, change: Change) -> None:
     """Return if what the change writes belongs to the plan's cluster; a quota that is created belongs to none yet.
 
-    The table knows it since the snapshot; what it does not know is asked of the API. Raises InvalidRequestError.
+    The table has it since the snapshot; what it lacks is read from the API. Raises InvalidRequestError.
     """
     if change.resource_id is None:
         return
@@ -32,5 +32,5 @@ def _asked(backends: ClusterBackend, resource_id: str, *, is_policy: bool) -> st
     try:
         found = backends.scheduler_config_by_id(resource_id) if is_policy else backends.quota(resource_id)
     except NotFoundError:
-        return None  # the write itself meets that, and knows whether it was to be deleted
+        return None  # the write itself meets that, and decides whether a deletion was wanted
     return found.cluster_arn

@@ -1,6 +1,6 @@
 """Is the state that a look finds the one that the last look left? And if not: take over what stands.
 
-`take_snapshot` asks it in the looks of a run, which hold the lock. Rules and words are in `taskgov.snapshot.identity`.
+`take_snapshot` calls it in the looks of a run, which hold the lock. Rules and words are in `taskgov.snapshot.identity`.
 """
 
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Looked:
 
     @property
     def node_memory_is_lost(self) -> bool:
-        """Whether what the bucket knows of nodes is gone or too old to be believed."""
+        """Whether the bucket's memory of nodes is gone or too old to use."""
         return self.loss is not None and self.loss[0].is_of_documents
 
 

@@ -68,7 +68,7 @@ class OrderResult(StepModel):
     """S3 version of the document that was stored."""
     order_id: str | None = None
     event_id: str | None = None
-    """Of the event that causes the run that was asked for."""
+    """Of the event that causes the run that was requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class TakeOrder:
         if approved and rights.approvers:
             require_another_author(by.identity, author, order.plan_id)
         answer = Answer(by, now, approved, author or UNKNOWN)
-        # The answer is kept before the run hears it: two answers cannot both count, and the same one may be repeated.
+        # The answer is kept before the run gets it: two answers cannot both count, and the same one may be repeated.
         self.book.claim(request, answer)
         if approved and rights.approvers and author is None and request.policy_version is not None:
             self.book.record_acceptance(request.cluster_name, request.policy_version, by, now)
@@ -180,12 +180,13 @@ class TakeOrder:
         cluster = parsed.document.cluster
         if (cluster.name, cluster.arn) != (order.cluster_name, order.cluster_arn):
             raise InvalidRequestError(
-                f"the document is of {cluster.name} ({cluster.arn}), and was to be put into force for "
+                f"the document is of {cluster.name} ({cluster.arn}), and should be put into force for "
                 f"{order.cluster_name} ({order.cluster_arn})"
             )
         at = self.clock.now()
         version = self.book.put_document(order)
-        # After the document, whose version is known only now: a run that reads it in between finds no author and asks.
+        # After the document, whose version is known only now: a run that reads it in between finds no author and
+        # requests approval.
         self.book.record_author(order.cluster_name, version, by, at, order.claim)
         return OrderResult(
             action=order.action,

@@ -158,7 +158,7 @@ def _memory(stored: bytes | None, key: str) -> NodeMemory:
     try:
         return NodeMemory.from_json(stored)
     except ValueError as error:
-        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and nodes are judged anew") from error
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and nodes are judged again") from error
 
 
 def cluster_facts(description: Any, on_unreadable: OnUnreadableObject | None = None) -> ClusterFacts:

@@ -1,7 +1,7 @@
-"""Tell what a look at a cluster found: an event on the bus for each, and notices to the topics of the teams.
+"""Report what a snapshot of a cluster shows: an event on the bus for each, and notices to the topics of the teams.
 
-Whoever looks may tell, one at a time: a turn in the table keeps two looks apart, and the memory in the bucket keeps
-what was told. Should the memory be lost, marks in the table say what was told within the last thirty days.
+Each look may send notices, one at a time: a turn in the table separates two looks, and the memory in the bucket keeps
+what was sent. If the memory is lost, marks in the table show what was sent within the last thirty days.
 """
 
 from collections.abc import Collection, Iterable
@@ -32,7 +32,7 @@ class _Look:
     stored: ToldMemory
     after: ToldMemory
     new: frozenset[str]
-    """Identities that were not told before."""
+    """Identities that were not reported before."""
 
     def is_idle(self, rules: NoticeRules, now: datetime) -> bool:
         """Say whether there is nothing to write down or to send."""
@@ -50,7 +50,7 @@ class TellTeams:
     clock: Clock
 
     def __call__(self, snapshot: Snapshot, starved: tuple[Starved, ...]) -> tuple[str, ...]:
-        """Tell what is new, and return which topics could not be told, with the reason: they are tried again.
+        """Report what is new, and return the topics that could not be reached, with the reason: they are tried again.
 
         `starved` is who is starved in the snapshot (`taskgov.usage.starved`).
 
@@ -62,7 +62,7 @@ class TellTeams:
             return ()
         turn = self.state.take_turn(snapshot.cluster.arn, now)
         if turn is None:
-            return ()  # another look tells; what only this one saw is still there for the next
+            return ()  # another look reports; what only this one saw is still there for the next
         try:
             return self._tell(snapshot, starved, rules, now)
         finally:
@@ -71,7 +71,7 @@ class TellTeams:
     def _tell(
         self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime
     ) -> tuple[str, ...]:
-        look = self._look(snapshot, starved, rules, now)  # once more: another look may have told meanwhile
+        look = self._look(snapshot, starved, rules, now)  # once more: another look may have reported meanwhile
         memory = look.after
         if memory != look.stored:
             self._put(snapshot, memory)
@@ -88,14 +88,14 @@ class TellTeams:
         return untold
 
     def _send(self, snapshot: Snapshot, memory: ToldMemory, rules: NoticeRules, now: datetime) -> tuple[str, ...]:
-        """Send what is to be sent, and write each down; what is sent again after a crash is one notice at most."""
+        """Send what is due, and write each down; what is sent again after a crash is one notice at most."""
         untold = []
         for channel, held in memory.to_send(rules, now) if snapshot.policy else ():
             topic = channel.topic(rules) or ""
             try:
                 if channel.is_within(self.topics.begin_with, rules):  # else the document names it no more
                     self._notice(snapshot, channel, held, topic, rules.lines_per_notice)
-            except Exception as error:  # noqa: BLE001 - whatever one topic does, the others are told; it is named
+            except Exception as error:  # noqa: BLE001 - an error of one topic is named, and the others are notified
                 untold.append(f"{topic}, of {channel.team}: {said_of(error)}")
             else:
                 memory = memory.after_notice(channel, now)
@@ -124,9 +124,10 @@ class TellTeams:
     def _marked(
         self, snapshot: Snapshot, memory: ToldMemory, seen: Iterable[TaskEvent], now: datetime
     ) -> dict[str, date]:
-        """Return what was told before the memory was lost, as far as it is there to be seen again.
+        """Return what was reported before the memory was lost, as far as it still exists.
 
-        A team that is starved while the memory is lost, and was told of within the last thirty days, is not told again.
+        A team that is starved while the memory is lost, and was notified within the last thirty days, is not notified
+        again.
         """
         arn = snapshot.cluster.arn
         told = [event.id for event in seen if self.state.was_counted(arn, _mark(event))]
@@ -142,10 +143,10 @@ class TellTeams:
 
 
 def told_before(documents: DocumentStore, snapshot: Snapshot) -> Collection[str]:
-    """Return what teams were told of: it was counted before. Nothing where the memory is lost or damaged."""
+    """Return what teams were notified of: it was counted before. Nothing where the memory is lost or damaged."""
     try:
         return _read(snapshot, documents.find(_key(snapshot))).told
-    except InvalidRequestError:  # telling says so
+    except InvalidRequestError:  # the report names it
         return ()
 
 
@@ -162,7 +163,7 @@ def _read(snapshot: Snapshot, stored: bytes | None) -> ToldMemory:
         return ToldMemory.from_json(stored)
     except ValueError as error:
         key = _key(snapshot)
-        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and marks say what was told") from error
+        raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and marks show what was sent") from error
 
 
 def _mark(event: TaskEvent) -> str:

@@ -1,7 +1,7 @@
-"""What teams were told of, and what is still to be told: one small JSON document for each cluster.
+"""Which notices teams got, and which are still to be sent: one small JSON document for each cluster.
 
 It is written before anything is sent, and again after each notice. So nothing that was seen is lost when a function
-dies, and what is sent twice is what was sent in the very moment at which it died. Everything here is a pure function of
+stops, and only what was sent at that very moment can be sent twice. Everything here is a pure function of
 the memory before, what a look found, and the time.
 """
 
@@ -16,7 +16,7 @@ from taskgov.policy.notices import NoticeRules, Occasion
 from taskgov.services.happenings import OCCASIONS
 
 KEPT_DAYS: Final = 2
-"""How long an identity is remembered after it was seen last: longer than a preemption is told of."""
+"""How long an identity is kept after it was seen last: longer than a preemption is reported."""
 HELD: Final = 100
 """Events that wait for one notice with their names; of the others only the number is kept."""
 HOUR: Final = timedelta(hours=1)
@@ -57,10 +57,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ToldMemory:
-    """What is remembered of one cluster."""
+    """The memory of one cluster."""
 
     told: Mapping[str, date] = field(default_factory=dict)
-    """Identity of what was seen and is told, or about to be -> the day on which it was seen last."""
+    """Identity of what was seen and is reported, or about to be -> the day on which it was seen last."""
     starved: Mapping[str, datetime] = field(default_factory=dict)
     """Place (`happenings.place_of`) -> since when it is found starved, look by look."""
     due: tuple[TaskEvent, ...] = ()
@@ -131,7 +131,7 @@ class ToldMemory:
             return cls()
         document = json.loads(text)
         if not isinstance(document, dict) or document.get("version") != VERSION:
-            raise ValueError(f"what teams were told of is not a version {VERSION} document")
+            raise ValueError(f"the memory of notices is not a version {VERSION} document")
         try:
             return cls(
                 told={str(key): date.fromisoformat(day) for key, day in document["told"].items()},

@@ -23,15 +23,17 @@ class UseHistory:
     documents: DocumentStore
 
     def read(self, cluster_name: str) -> UseMemory:
-        """Return what is remembered. Raises InvalidRequestError for a document that somebody damaged."""
+        """Return the memory of use. Raises InvalidRequestError for a document that somebody damaged."""
         key = KEY.format(cluster_name)
         try:
             return UseMemory.from_json(self.documents.find(key))
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and use is observed anew") from error
+            raise InvalidRequestError(
+                f"{key} cannot be read ({error}); delete it, and use is measured again"
+            ) from error
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Remember what is used at the moment of the snapshot."""
+        """Record what is used at the moment of the snapshot."""
         before = self.read(snapshot.cluster.name)
         after = remember_use(before, use_now(snapshot), snapshot.taken_at)
         if after != before:

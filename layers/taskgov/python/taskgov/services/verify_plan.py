@@ -109,7 +109,7 @@ class VerifyPlan:
             judged = judge_path(world, world.named(path), path, last.after, last.target_after)
             if judged.verdict not in {Verdict.REFUSED, Verdict.PROBLEM}:
                 return judged
-            # A list may be behind, and has no reasons: what is to be recorded is described.
+            # A list may be behind, and has no reasons: what should be recorded is described.
             return judge_path(world, self._now(world.named(path)), path, last.after, last.target_after)
         kept = world.deleted(first) if first.kind in DELETIONS else None
         if kept is not None:  # it was not deleted after all

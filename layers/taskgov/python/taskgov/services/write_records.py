@@ -1,4 +1,4 @@
-"""Keep the writes to a quota: announced before, remembered after. `apply_change` and `restore_change` call it."""
+"""Keep the writes to a quota: announced before, recorded after. `apply_change` and `restore_change` call it."""
 
 from dataclasses import dataclass, replace
 
@@ -36,7 +36,7 @@ class WriteRecords:
             self.state.record_applied(plan.cluster_arn, replace(previous, announced=announced))
 
     def remember(self, plan: Plan, change: Change, path: QuotaPath, written: Written) -> None:
-        """Keep what was written: plans to come tell edits by hand from it, and how far a quota fell in a period.
+        """Keep what was written: later plans use it to detect edits by hand, and how far a quota fell in a period.
 
         A second try of a change that was written before keeps it once: the record of that version is there already.
         """
@@ -91,7 +91,7 @@ def path_before(change: Change, path: QuotaPath) -> ComputeQuotaConfig | None:
 
 
 def _is_on_record(previous: AppliedQuota, plan: Plan, change: Change, written: Written) -> bool:
-    """Say whether this very write is on record; a quota that is made anew may get a version that it had before."""
+    """Say whether this very write is on record; a quota that is made again may get a version that it had before."""
     same = previous.version == written.version and previous.plan_id == plan.plan_id
     return same and _is(previous, change.after, change.target_after)
 

@@ -72,12 +72,12 @@ def target_of(change: Change) -> ComputeQuotaTarget:
 
 
 def holds(quota: ComputeQuota, config: ComputeQuotaConfig | SchedulerConfig, target: ComputeQuotaTarget) -> bool:
-    """Tell whether a quota is what was written: its numbers, and whose it is with which weight."""
+    """Return whether a quota is what was written: its numbers, and whose it is with which weight."""
     return is_same(quota.compute_quota_config, config) and is_same_target(quota.compute_quota_target, target)
 
 
 def is_same(stands: ComputeQuotaConfig | SchedulerConfig, written: ComputeQuotaConfig | SchedulerConfig) -> bool:
-    """Tell whether two configurations of one kind mean the same."""
+    """Return whether two configurations of one kind mean the same."""
     match stands, written:
         case ComputeQuotaConfig(), ComputeQuotaConfig():
             return is_same_config(stands, written)

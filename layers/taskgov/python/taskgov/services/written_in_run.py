@@ -1,7 +1,7 @@
 """Which quotas did a run write? Counted from the records, which are written once for each write.
 
-`publish_usage` asks at the end of a run: an interrupted call may have written more than the state machine knows. If
-the records cannot be read, what the state machine knows is named, and of the rest it is said that it is not known.
+`publish_usage` calls it at the end of a run: an interrupted call may have written more than the state machine recorded.
+If the records cannot be read, the writes that it recorded are named, and of the rest it is said that it is not known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

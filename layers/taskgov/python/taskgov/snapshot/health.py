@@ -1,8 +1,8 @@
 """Why a node cannot take new work now, if it cannot.
 
 `memory` keeps since when, `taskgov.allocation.capacity` counts. A node counts when Kubernetes has it ready and
-schedulable, SageMaker says Running, and no health label or taint of HyperPod speaks against it (HyperPod developer
-guide, "Kubernetes labels for resiliency"; HyperPod's own idle pool also asks for MIG state `success`).
+schedulable, SageMaker says Running, and no health label or taint of HyperPod says otherwise (HyperPod developer
+guide, "Kubernetes labels for resiliency"; HyperPod's own idle pool also requires MIG state `success`).
 """
 
 from typing import Final

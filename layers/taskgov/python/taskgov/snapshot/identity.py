@@ -1,4 +1,4 @@
-"""Whose state are the records of a cluster, and are they the newest? What table, bucket and cluster carry to tell.
+"""Whose state are the records of a cluster, and are they the newest? What table, bucket and cluster store of it.
 
 Terraform's state has the same two marks: a lineage, made once, and a serial that rises with each write. The table and
 the bucket have one pair each for every cluster. A run's look raises both before the run can write, so that a table that
@@ -44,13 +44,13 @@ class Loss(StrEnum):
     TABLE_BEHIND = "table-behind"
     """The table is an older one than the bucket has seen: restored from a backup."""
     TABLE_EMPTY = "table-empty"
-    """The bucket has seen a table, and this one knows nothing of the cluster."""
+    """The bucket has seen a table, and this one has no record of the cluster."""
     TABLE_FOREIGN = "table-foreign"
     """The table is of another lineage than the one that the bucket has seen."""
     BUCKET_BEHIND = "bucket-behind"
     """The bucket is older than the table has seen: restored, with documents that may be of older versions."""
     BUCKET_EMPTY = "bucket-empty"
-    """The table has seen a bucket, and this one knows nothing of the cluster."""
+    """The table has seen a bucket, and this one has no record of the cluster."""
     BOTH_BEHIND = "both-behind"
     """Table and bucket agree, and both are older than what stands: restored from backups of one time."""
     NEW_STACK = "new-stack"
@@ -63,7 +63,7 @@ class Loss(StrEnum):
 
     @property
     def is_of_records(self) -> bool:
-        """Whether what the table says of quotas is not to be believed."""
+        """Whether the table's records of quotas cannot be used."""
         return self not in {Loss.BUCKET_BEHIND, Loss.BUCKET_EMPTY}
 
 
@@ -171,7 +171,7 @@ def _between(table: StateStamp, bucket: StateStamp) -> tuple[Loss, str] | None:
 
 
 def both_behind(table: StateStamp, changed: Iterable[str], now: datetime) -> tuple[Loss, str] | None:
-    """Return the loss of both together; `changed` are quotas that changed since the last look, nobody knows why."""
+    """Return the loss of both together; `changed` are quotas that changed since the last look, for unknown reasons."""
     names = list(changed)
     if not names or now - table.at <= SILENT:
         return None
@@ -182,7 +182,7 @@ def both_behind(table: StateStamp, changed: Iterable[str], now: datetime) -> tup
 def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage: str, now: datetime) -> StateStamp:
     """Return the stamp of the look that is being made.
 
-    The bucket's lineage goes on, because the cluster is marked with it. The serial follows the bucket's while that is
+    The bucket's lineage continues, because the cluster is marked with it. The serial follows the bucket's while that is
     there: however often a look is cut short between the two, the table is ahead by one.
     """
     seen = bucket or table

@@ -1,4 +1,4 @@
-"""Since when each node is healthy or not, and which are gone: what a single look at the cluster cannot tell.
+"""Since when each node is healthy or not, and which are gone: what a single snapshot of the cluster does not show.
 
 Kept between runs as one small JSON document. It records moments only; what they mean (hold time, growth once stable)
 is decided by `taskgov.allocation.capacity` from the policy, so that a changed policy applies to the past as well.
@@ -15,7 +15,7 @@ from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node
 
 MAX_TURNS: Final = 16
-"""Turns remembered for a node; older ones are forgotten in pairs, which leaves the meaning of the rest as it is."""
+"""Turns kept for a node; older ones are dropped in pairs, which leaves the meaning of the rest as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeMemory:
-    """What is remembered of a cluster's nodes. `looked` is False before the first look of all."""
+    """The memory of a cluster's nodes. `looked` is False before the first look of all."""
 
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     looked: bool = False
     lost: bool = False
-    """There was a memory, and it is gone: this look begins anew, and a node that is unhealthy now has just turned."""
+    """There was a memory, and it is gone: this look starts again, and a node that is unhealthy now has just turned."""
     looked_at: datetime | None = None
     """The last look; None before the first one, and in a memory that an older version wrote."""
 
@@ -76,7 +76,7 @@ class NodeMemory:
             return cls()
         document = json.loads(text)
         if not isinstance(document, dict) or document.get("version") != 1:
-            raise ValueError("the memory of nodes is not a version 1 document; remove it to begin anew")
+            raise ValueError("the memory of nodes is not a version 1 document; remove it to start again")
         nodes = {name: _from_data(record) for name, record in document["nodes"].items()}
         return cls(nodes=nodes, looked=document["looked"], looked_at=_moment(document.get("lookedAt")))
 
@@ -127,7 +127,7 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
     }
     if node.unreadable and node.instance_status in {None, "Running"}:
         return _as_before(memory, node, machine)
-    if memory.lost:  # what counted until the loss goes on counting until its hold time ends
+    if memory.lost:  # what counted until the loss keeps counting until its hold time ends
         return NodeRecord(healthy, found_healthy=True, turns=() if healthy else (now,), **machine)
     if not memory.looked:
         missed = not node.in_kubernetes and node.instance_status == "Running"
@@ -137,7 +137,7 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
 
 
 def _as_before(memory: NodeMemory, node: Node, machine: Mapping[str, Any]) -> NodeRecord:
-    """Return the record that a node has; without one, what SageMaker says is believed at the first look of all."""
+    """Return the record that a node has; without one, what SageMaker says is used at the very first look."""
     before = memory.nodes.get(node.name)
     if before is not None:
         return replace(before, gone=False)

@@ -90,7 +90,7 @@ class Node:
     instance_id: str | None = None
     instance_group: str | None = None
     instance_status: str | None = None
-    """SageMaker ClusterInstanceStatus, e.g. `Running`; None when only Kubernetes knows the node."""
+    """SageMaker ClusterInstanceStatus, e.g. `Running`; None when only Kubernetes lists the node."""
     in_kubernetes: bool = True
     ready: bool = True
     cordoned: bool = False
@@ -166,7 +166,7 @@ class KueueObjects:
     manager_image: str = ""
     """The image of Kueue's manager (`taskgov.snapshot.kueue_manager`); empty where it was not read."""
     manager_silence: str = ""
-    """Why the manager's image could not be read; empty where it was, and in a snapshot of before it was asked for."""
+    """Why the manager's image could not be read; empty where it was, and in a snapshot of before it was requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which machines the cluster has, from what Kubernetes and SageMaker each say of them.
 
 `read_snapshot` calls it with the items of the Kubernetes node list and the summaries of ListClusterNodes. Kubernetes
-knows what a node offers and whether it takes pods; SageMaker knows machines that have not joined, or have left.
+shows what a node offers and whether it takes pods; SageMaker lists machines that have not joined, or have left.
 """
 
 import re

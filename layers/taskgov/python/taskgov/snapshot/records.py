@@ -41,7 +41,7 @@ class AnnouncedWrite:
 
 @dataclass(frozen=True, slots=True)
 class AppliedQuota:
-    """What this automation last wrote to a quota, to tell its own writes from a person's."""
+    """What this automation last wrote to a quota, to distinguish its own writes from a person's."""
 
     compute_quota_id: str
     version: int
@@ -68,7 +68,7 @@ class AppliedQuota:
     taken_over: bool = False
     """The record was lost, and this one was made of what stood: who wrote that, and why, is not known."""
     accepted_losses: Mapping[str, datetime] | None = None
-    """By type: until when lost nodes are known to the person who approved this write; None when nobody was asked."""
+    """By type: until when lost nodes are known to the person who approved this write; None without an approval."""
 
 
 def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
@@ -107,7 +107,7 @@ class RefusalError(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefusedWrite:
-    """A write that the service refused for good, or that settled as failed: it is not asked for again for a while."""
+    """A write that the service refused for good, or that settled as failed: it is not tried again for a while."""
 
     subject: str
     """What it was to write, as `taskgov.allocation.plan.Change.subject`."""

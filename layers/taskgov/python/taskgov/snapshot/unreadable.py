@@ -15,7 +15,7 @@ SCHEDULER_CONFIG: Final = "ClusterSchedulerConfig"
 MACHINES: Final = frozenset({"Node", CLUSTER_NODE})
 """Kinds of which one that is left out counts as it did."""
 PROMISES: Final = frozenset({COMPUTE_QUOTA, INSTANCE_GROUP, SCHEDULER_CONFIG})
-"""Kinds without which nobody knows what is promised or what a machine has: nothing is written while one is left out."""
+"""Kinds without which promises or machines are unknown: nothing is written while one is left out."""
 _NAMES: Final = {
     CLUSTER_NODE: "InstanceId",
     COMPUTE_QUOTA: "ComputeQuotaId",
@@ -83,7 +83,7 @@ class UnreadableObject:
 
 
 class UnreadableObjectError(UpstreamError):
-    """What was asked for has another form than its kind."""
+    """What was requested has another form than its kind."""
 
     def __init__(self, odd: UnreadableObject) -> None:
         super().__init__(f"{odd.kind} {odd}")

@@ -1,7 +1,7 @@
 """What did the reader's rights not let be seen? A snapshot that a person takes with few rights says so.
 
-The functions see everything, or fail. `taskgov status`, `jobs` and `explain` go on with what a member of a team may
-read, and take no number from the half of a truth: whoever decides or sums up asks here first.
+The functions see everything, or fail. `taskgov status`, `jobs` and `explain` continue with what a member of a team may
+read, and take no number from the half of a truth: decisions and sums check here first.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,11 @@
-"""How much each team used in the past: what a single look at the cluster cannot tell.
+"""How much each team used in the past: what a single snapshot of the cluster does not show.
 
 `publish_usage` looks every minute and keeps one small JSON document for each cluster; snapshots take from it the
 greatest use within a window (demand-aware rebalancing, idle quota) and the GPU-hours of a period (budgets).
 
 A look stands for the time since the look before it. Looks further apart than `LONGEST_PAUSE` leave a gap: the time
 between them is neither counted nor called observed. A second look at the same moment, or a little before the last one
-(clocks differ), adds no time; a clock that was set back by more begins anew. All days are days in UTC.
+(clocks differ), adds no time; a clock that was set back by more starts again. All days are days in UTC.
 
 What is kept stays small. Of the peaks by the hour, one that a later hour reaches is forgotten: it can never again be
 the greatest of a window that ends now. GPU time is kept by the day, for as long as the longest period of a budget.
@@ -58,7 +58,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class UseMemory:
-    """What is remembered of a cluster's use. `at` is the last look, None before the first."""
+    """The memory of a cluster's use. `at` is the last look, None before the first."""
 
     at: datetime | None = None
     watched: Mapping[Place, Watched] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """What each team is entitled to now, given what all of them want: shown beside what they use.
 
-A team's guarantee comes first, as far as it wants it. The surplus is split by weighted max-min fairness of dominant
-shares (DRF, Ghodsi et al. 2011): all who want more grow together, each in the proportions in which it wants and as fast
-as its weight, until it has what it wants or something it needs is used up. Teams of weight 0 share what is then left,
+A team's guarantee comes first, up to its demand. The surplus is split by weighted max-min fairness of dominant
+shares (DRF, Ghodsi et al. 2011): all with more demand grow together, each in the proportions of its demand and as fast
+as its weight, until its demand is met or something it needs is used up. Teams of weight 0 share what is then left,
 equally; an infinite share never appears.
 """
 
@@ -25,7 +25,7 @@ class Claimant:
 
 
 def entitlements(claimants: Iterable[Claimant], capacity: Amounts) -> dict[str, dict[str, int]]:
-    """Return team -> what it is entitled to, rounded down to base units; never more than it wants.
+    """Return team -> what it is entitled to, rounded down to base units; never more than its demand.
 
     Guarantees are not cut to `capacity`: where they exceed it, nothing is left to split.
 

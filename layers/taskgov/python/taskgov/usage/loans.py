@@ -1,6 +1,6 @@
 """Who lends what to whom, where nobody wrote it down: one flavor and resource of one cohort.
 
-A cohort is a common pool: Kueue knows who holds more than its quota, and has no record of whose quota that is. So loans
+A cohort is a common pool: Kueue records who holds more than its quota, but not whose quota that is. So loans
 are **attributed**: to everybody with idle quota, in proportion to it (`taskgov.division`, ties by name). What is held
 above the quota and cannot be a loan is over quota:
 

@@ -2,7 +2,7 @@
 
 A checkpoint makes the loss smaller. While the workload still holds its quota, its condition `Admitted` says since when
 it ran. After that Kueue keeps only the sum over all its admissions (`SyncAdmittedCondition` in `pkg/workload`), which
-is the time of this one as long as it was evicted once. Otherwise nobody can tell, and nothing is guessed.
+is the time of this one as long as it was evicted once. Otherwise it is unknown, and nothing is guessed.
 """
 
 from collections.abc import Iterable, Mapping

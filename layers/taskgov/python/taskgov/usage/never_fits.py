@@ -16,14 +16,14 @@ from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class _Pods:
-    """One kind of pods of a waiting workload: what each asks for, and the types it may run on (empty: all)."""
+    """One kind of pods of a waiting workload: what each requests, and the types it may run on (empty: all)."""
 
     requests: Mapping[str, int]
     instance_types: frozenset[str]
 
 
 def never_fits(snapshot: Snapshot) -> Iterable[Finding]:
-    """Report waiting workloads with a pod that asks for more than any node of the cluster offers."""
+    """Report waiting workloads with a pod that requests more than any node of the cluster offers."""
     offers: dict[str, dict[str, int]] = {}
     for node in snapshot.nodes:
         most = offers.setdefault(node.instance_type, {})

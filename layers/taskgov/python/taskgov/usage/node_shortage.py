@@ -1,8 +1,8 @@
 """Are there machines for what was admitted? Quota may promise more than the healthy nodes offer.
 
-A snapshot has no pods. Where Kueue watches them, its condition `PodsReady` tells; elsewhere the admitted workloads of
-an instance type are counted against its healthy nodes in the order of their admission, which is how pods usually come
-to nodes: what is beyond them has to wait.
+A snapshot has no pods. Where Kueue watches them, its condition `PodsReady` shows it; elsewhere the admitted workloads
+of an instance type are counted against its healthy nodes in the order of their admission, which is how pods usually
+come to nodes: what is beyond them has to wait.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from taskgov.usage.capacity import Offers
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What the healthy nodes offer, what workloads admitted before hold of it, and what this one asks for."""
+    """What the healthy nodes offer, what workloads admitted before hold of it, and what this one requests."""
 
     instance_type: str
     resource: str

@@ -58,7 +58,7 @@ def entitlements_of(
 
 
 def _claimant(line: QuotaUsage, weights: Mapping[str, float], waiting: int) -> Claimant:
-    """Return a team with what it wants: what it holds and waits for, as far as quota and borrow limit let it."""
+    """Return a team with its demand: what it holds and waits for, as far as quota and borrow limit let it."""
     wants = line.used + waiting
     if line.borrow_limit is not None:
         wants = min(wants, line.guaranteed + line.borrow_limit)

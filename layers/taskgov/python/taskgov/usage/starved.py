@@ -1,7 +1,7 @@
 """Who is starved? Whose work waits, with a guarantee that it does not use, while others borrow from it.
 
 Kueue reclaims what is borrowed within moments where it may. What lasts needs a person: a queue that may not preempt,
-pods that take long to end, a workload that asks for more than the guarantee.
+pods that take long to end, a workload that requests more than the guarantee.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ class Starved:
     guaranteed: int
     own_use: int
     waiting: int
-    """What its waiting work asks for on this instance type."""
+    """What its waiting work requests on this instance type."""
     borrowed: int
     """What others of its cohort borrow of it."""
 

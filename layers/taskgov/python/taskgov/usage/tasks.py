@@ -1,6 +1,6 @@
 """What is every task doing? One line for each Workload, as the Tasks tab of the SageMaker console has it.
 
-`taskgov jobs` and the audit report show it. It is one pass over the workloads: no scheduler is asked.
+`taskgov jobs` and the audit report show it. It is one pass over the workloads: no scheduler runs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ class Task:
 
     @property
     def leading(self) -> Mapping[ResourceName, int]:
-        """The accelerators that it asks for; all that it asks for where there are none."""
+        """The accelerators that it requests; all that it requests where there are none."""
         return {name: amount for name, amount in self.asks.items() if is_accelerator(name) and amount} or self.asks
 
 

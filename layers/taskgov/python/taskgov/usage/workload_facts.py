@@ -28,7 +28,7 @@ class PodsAsked:
     """The one that their node selector names."""
     count: int
     requests: tuple[tuple[ResourceName, int], ...]
-    """What one of them asks for, in base units."""
+    """What one of them requests, in base units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class WorkloadFacts:
     evicted: bool = False
     preempted: Preempted | None = None
     past_seconds: float | None = None
-    """How long it ran before its only eviction, while it is preempted; None when nobody can tell."""
+    """How long it ran before its only eviction, while it is preempted; None when that is unknown."""
     asks: tuple[PodsAsked, ...] = ()
-    """Nothing for a workload that neither waits nor is preempted: nobody asks."""
+    """Nothing for a workload that neither waits nor is preempted: it is not needed."""
 
     @property
     def team(self) -> str:
@@ -73,7 +73,7 @@ class WorkloadFacts:
 
     @property
     def accelerators(self) -> int:
-        """How many it asks for; a partition of one counts as one."""
+        """How many it requests; a partition of one counts as one."""
         return sum(pods.count * n for pods in self.asks for name, n in pods.requests if is_accelerator(name))
 
     @property

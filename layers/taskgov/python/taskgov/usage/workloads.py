@@ -1,6 +1,6 @@
 """Which workloads wait and which were preempted, for whom and why: Kueue's Workloads as records of teams.
 
-Metrics count them, explanations tell them. A preemption has an identity (the workload's uid and the moment), so that it
+Metrics count them, explanations name them. A preemption has an identity (the workload's uid and the moment), so that it
 counts once however often it is seen. Kueue keeps the condition until the workload is admitted again; what is evicted
 and admitted again between two looks is not seen.
 """
@@ -58,7 +58,7 @@ class Preemption:
     message: str
     accelerators: int
     ran_since: datetime | None
-    """When it was admitted, as long as it has not released its quota; None once nobody can tell."""
+    """When it was admitted, as long as it has not released its quota; None once that is unknown."""
     preempting_team: str | None
     preempting_queue: str | None
     preemptor_uid: str | None
@@ -93,7 +93,7 @@ def waiting_for(workloads: Iterable[WorkloadFacts]) -> frozenset[tuple[str, str]
 
 
 def preemptions_of(workloads: Iterable[WorkloadFacts]) -> tuple[Preemption, ...]:
-    """Return every preemption that the workloads' conditions tell of, oldest first."""
+    """Return every preemption that the workloads' conditions show, oldest first."""
     found = (_preemption(workload, workload.preempted) for workload in workloads if workload.preempted)
     return tuple(sorted(found, key=lambda preemption: (preemption.at, preemption.identity)))
 

@@ -1,4 +1,4 @@
-"""How is a cluster's API reached, and as whom? EKS tells endpoint and certificate; a presigned STS call is the token.
+"""How is a cluster's API reached, and as whom? EKS returns endpoint and certificate; a presigned STS call is the token.
 
 EKS takes `k8s-aws-v1.` and the URL of a presigned GetCallerIdentity that signs the header `x-k8s-aws-id` (the cluster's
 name), for 15 minutes (aws-iam-authenticator, API v1). The caller's role needs an access entry; see `docs/rbac.yaml`.
@@ -75,7 +75,7 @@ class EksConnections:
 
 
 class _Token:
-    """A token that is made anew when it has been used for a while."""
+    """A token that is made again when it has been used for a while."""
 
     def __init__(self, make: Callable[[], str], now: Callable[[], datetime]) -> None:
         self._make = make
@@ -83,7 +83,7 @@ class _Token:
         self._made_at: datetime | None = None
 
     def put_into(self, configuration: client.Configuration) -> None:
-        """Give the client a token that is young enough; the client asks before every request."""
+        """Give the client a token that is young enough; the client calls it before every request."""
         now = self._now()
         if self._made_at is None or now - self._made_at >= TOKEN_REUSED_FOR:
             configuration.api_key["authorization"] = f"Bearer {self._make()}"

@@ -4,9 +4,9 @@ How it is known that a watch has caught up (docs/scale.md, "Following workloads"
 
 1. A list of one workload without `resourceVersion` is a consistent read: its version, the *target*, is that of the
    collection at a moment after the look began (Kubernetes API Concepts, "Semantics for get and list").
-2. A watch from the version known tells every change after it, in order; an event has the version of its change, and a
-   bookmark says that everything up to its version was told ("Watch bookmarks").
-3. So what is known together with what was told is the collection at the version told last. It has caught up once that
+2. A watch from the version known reports every change after it, in order; an event has the version of its change, and a
+   bookmark says that everything up to its version was sent ("Watch bookmarks").
+3. So the known objects with the changes sent are the collection at the version sent last. It has caught up once that
    version is not older than the target.
 
 Versions of one resource type compare as integers (KEP-5504: promised from Kubernetes 1.35 on, and so before it wherever
@@ -98,7 +98,7 @@ class _Workloads(Generic[Kept]):
         )
 
     def _catch_up(self, told: "_Told[Kept]") -> None:
-        """Take in what is told up to a version of now. Raises _RelistError."""
+        """Take in the changes up to a version of now. Raises _RelistError."""
         target = version_of(self._api.get(self._path, "list workloads", {"limit": "1"}))
         if not target or is_before(target, told.version):
             raise _RelistError(f"the server is at version {target or 'none'}, before the one that is known")
@@ -109,7 +109,7 @@ class _Workloads(Generic[Kept]):
             raise _RelistError("the watch has not caught up in time")
 
     def _watch(self, told: "_Told[Kept]", target: str, seconds: int) -> None:
-        """Take in what is told until it has caught up, or the watch ends."""
+        """Take in changes until it has caught up, or the watch ends."""
         try:
             for line in self._api.watch(self._path, _WHAT, {"resourceVersion": told.version}, seconds):
                 told.take(line)

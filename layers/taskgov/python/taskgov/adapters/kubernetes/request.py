@@ -26,7 +26,7 @@ from taskgov.errors import (
 TIMEOUT_SECONDS: Final = (5, 30)
 """To connect, and to wait for data."""
 SLACK_SECONDS: Final = 5
-"""How much longer than it was asked for a watch may be silent."""
+"""How much longer than requested a watch may be silent."""
 
 
 class ExpiredError(UpstreamError):
@@ -74,7 +74,7 @@ class Requests:
     def watch(self, path: str, what: str, query: Mapping[str, str], seconds: int) -> Iterator[bytes]:
         """Yield the lines of a watch as they come, until the server ends it or the connection breaks.
 
-        `seconds` is how long the server is asked to watch. Raises as `get` does, before the first line. What is left
+        `seconds` is the duration of the watch. Raises as `get` does, before the first line. What is left
         of a line when the connection breaks is no line.
         """
         asked = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **query}

@@ -210,7 +210,7 @@ class HyperPodEks:
         return False
 
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002 - the port's signature
-        """Return nothing: nobody is asked beside `cluster_nodes`."""
+        """Return nothing: `cluster_nodes` is the only source."""
         return {}
 
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:  # noqa: ARG002 - the port's signature
@@ -235,7 +235,7 @@ class HyperPodEks:
 
 @contextmanager
 def leaving_out(on_unreadable: OnUnreadableObject | None) -> Iterator[None]:
-    """Leave out what cannot be read, and tell of it; raise UnreadableObjectError where nobody is told."""
+    """Leave out what cannot be read, and report it; raise UnreadableObjectError where there is nowhere to report it."""
     try:
         yield
     except UnreadableObjectError as error:

@@ -24,7 +24,7 @@ def keep_what_was_sent(client: Any) -> None:
 
 
 def with_unknown_members(quota: ComputeQuota, answer: Mapping[str, Any]) -> ComputeQuota:
-    """Return the quota with the settings in the answer that nobody here knows."""
+    """Return the quota with the settings in the answer that are unknown here."""
     sent = answer.get(_SENT, {})
     known = quota.to_api()
     unknown = [

@@ -1,7 +1,7 @@
 """An EKS cluster without HyperPod is governed when its policy document names it: nobody else lists such clusters.
 
-A document in which a mistake hides that still stands for its cluster, so that the mistake is told; unless another
-backend has a cluster of this name, whose own run tells it.
+A document with a mistake still counts for its cluster, so that the mistake is reported; unless another
+backend has a cluster of this name, whose own run reports it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class PlainEks(KueueQuotas):
         }
 
     def cluster_nodes(self, cluster: str) -> list[Mapping[str, Any]]:  # noqa: ARG002 - the port's signature
-        """Return nothing: only Kubernetes knows the nodes."""
+        """Return nothing: only Kubernetes lists the nodes."""
         return []
 
     def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:  # noqa: ARG002 - the port's signature
@@ -91,7 +91,7 @@ class PlainEks(KueueQuotas):
             self._eks().untag_resource(resourceArn=cluster_arn, tagKeys=[key])
 
     def asks_about_machines(self, cluster_arn: str) -> bool:  # noqa: ARG002 - the port's signature
-        """Say yes: nothing but EC2 knows what became of a node that is no longer listed."""
+        """Say yes: only EC2 shows what became of a node that is no longer listed."""
         return True
 
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:

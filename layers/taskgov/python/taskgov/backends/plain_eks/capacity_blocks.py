@@ -1,4 +1,4 @@
-"""The Capacity Blocks that machines of plain EKS clusters run in, as EC2 knows them.
+"""The Capacity Blocks that machines of plain EKS clusters run in, as EC2 describes them.
 
 An instance says by itself that it runs in one (`InstanceLifecycle`) and in which (`CapacityReservationId`), whatever
 launched it: a managed node group, an Auto Scaling group or Karpenter. So no launch template has to be read.
@@ -21,12 +21,12 @@ _IN_BLOCKS: Final = [{"Name": "instance-lifecycle", "Values": ["capacity-block"]
 
 
 def capacity_blocks(ec2: "Callable[[], EC2Client]", cluster_arn: str) -> Reserved:
-    """Return the Capacity Blocks of the account's instances. An account without such instances is asked one thing."""
+    """Return the Capacity Blocks of the account's instances. An account without such instances costs one call."""
     try:
         client, region = ec2(), cluster_arn.split(":")[3]
         if client.meta.region_name != region:
             here = client.meta.region_name
-            raise UpstreamError(f"describe instances: the cluster is in {region}, and EC2 is asked in {here}")
+            raise UpstreamError(f"describe instances: the cluster is in {region}, but the EC2 client is in {here}")
         by_machine = _by_machine(client)
         listed = _listed(client) if by_machine else {}
         found = tuple(_block(its_id, listed.get(its_id)) for its_id in sorted(set(by_machine.values())))

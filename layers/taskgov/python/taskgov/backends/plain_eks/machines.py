@@ -1,4 +1,4 @@
-"""The machines of plain EKS clusters, as EC2 knows them."""
+"""The machines of plain EKS clusters, as EC2 describes them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -19,12 +19,12 @@ MAX_PAGES: Final = 50
 def states_of(ec2: "EC2Client", cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
     """Return the state of each instance that EC2 has, by id. Raises ThrottledError, UpstreamError.
 
-    Ids go into a filter: a list of ids fails as a whole when EC2 no longer knows one of them. EC2 shows a terminated
+    Ids go into a filter: a list of ids fails as a whole when EC2 no longer lists one of them. EC2 shows a terminated
     instance for about an hour.
     """
     region, here = cluster_arn.split(":")[3], ec2.meta.region_name
     if region != here:
-        raise UpstreamError(f"describe instances: the cluster is in {region}, and EC2 is asked in {here}")
+        raise UpstreamError(f"describe instances: the cluster is in {region}, but the EC2 client is in {here}")
     return {
         instance["InstanceId"]: instance["State"]["Name"]
         for start in range(0, len(instance_ids), BATCH)

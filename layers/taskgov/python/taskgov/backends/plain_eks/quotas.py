@@ -1,8 +1,8 @@
 """The quotas and the policy of a cluster whose Kueue no add-on governs: kept on the Kueue objects themselves.
 
 The same port as SageMaker's, so that a run is the same run. A quota is written as namespace, flavors and local queue
-first and its ClusterQueue last, with the record of what was asked (`taskgov.kueue.record`): a write that was cut off
-has no record, and is written again. An update holds at the version that the plan saw and at the very queue that was
+first and its ClusterQueue last, with the record of what was requested (`taskgov.kueue.record`): a write that was cut
+off has no record, and is written again. An update holds at the version that the plan saw and at the very queue that was
 read (`resourceVersion`); only then are fields taken that somebody edited meanwhile: that edit is what the plan judged.
 """
 
@@ -153,8 +153,8 @@ class _Cluster:
     def quotas(self, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
         """Return the quotas. An odd object beside a queue counts as missing, so that it is written again.
 
-        An odd queue is told of as a quota that cannot be read, so that nobody's quota grows: what it promises is not
-        known. Raises UnreadableObjectError where nobody is told.
+        An odd queue is reported as a quota that cannot be read, so that no quota grows: what it promises is not
+        known. Raises UnreadableObjectError where there is nowhere to report it.
         """
         version = f"{GROUP}/{self.reading.version}"
         kinds = (("v1", "Namespace"), (version, "ResourceFlavor"), (version, "LocalQueue"))
