@@ -105,6 +105,12 @@ def test_the_queues_are_shown_with_kueues_columns(kubectl: Kubectl) -> None:
     assert "lq,queue,queues" in kubectl("api-resources", "--verbs=create").replace("queue,queues,lq", "lq,queue,queues")
 
 
+def test_kubectl_learns_who_it_is(kubectl: Kubectl) -> None:
+    printed = kubectl("auth", "whoami", "-o", "jsonpath={.kind} {.status.userInfo.groups}")  # it asks as protobuf
+    assert printed.startswith("SelfSubjectReview ")
+    assert "system:authenticated" in printed
+
+
 def test_a_namespace_is_made_and_unmade(lab: Lab, kubectl: Kubectl) -> None:
     refused = kubectl.run("create", "namespace", "mine")  # kubectl sends this one as protobuf
     assert "send JSON, as `kubectl apply` does" in refused.err

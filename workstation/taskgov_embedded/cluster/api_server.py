@@ -185,7 +185,7 @@ class ClusterApiServer:
         if request.path == REVIEWS and request.method == "POST":
             return 201, self._review(request, caller)
         if request.path == WHO_AM_I and request.method == "POST":
-            return 201, _who(request, caller)
+            return 201, _who(caller)
         target = target_of(request.path, types, self._versions)
         watches = request.args.get("watch") in {"1", "true"}
         reads = "watch" if watches else "list" if target.name is None else "get"
@@ -240,10 +240,13 @@ class _QuietHandler(WSGIRequestHandler):
         """Say nothing."""
 
 
-def _who(request: Request, caller: Caller) -> KubeObject:
-    """Answer who the caller is: everybody may ask it of themselves (system:basic-user)."""
+def _who(caller: Caller) -> KubeObject:
+    """Answer who the caller is: everybody may ask it of themselves (system:basic-user).
+
+    A review has no spec, so that the body says nothing; `kubectl auth whoami` sends it as protobuf.
+    """
     user = {"username": caller.username, "groups": [*sorted(caller.groups), "system:authenticated"]}
-    return {**json.loads(request.get_data()), "status": {"userInfo": user}}
+    return {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "status": {"userInfo": user}}
 
 
 def _everybody(rules: tuple[PolicyRule, ...]) -> RulesOf:
