@@ -12,7 +12,6 @@ WORDS: Final = {
     "BUCKET": "$(out BucketName)",
     "CLUSTER": "ml-cluster",
     "CLUSTER_ARN": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl",
-    "DIR": "worlds",
     "EKS_CLUSTER": "ml-eks",
     "EXECUTION_ARN": "$(aws stepfunctions list-executions --state-machine-arn $(out ReconcileStateMachineArn) "
     "--query 'executions[0].executionArn' --output text)",
@@ -20,7 +19,6 @@ WORDS: Final = {
     "JOB": "team-a/training",
     "NAME": "training",
     "NAMESPACE": "hyperpod-ns-team-a",
-    "POLICY": "plain-eks.yaml",
     "ROLE": "data-scientist",
     "ROLE_ARN": "arn:aws:iam::111122223333:role/data-scientist",
     "STACK": "taskgov",

@@ -68,7 +68,7 @@ def _own_file() -> Iterator[Path]:
     folder = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config")
     try:
         folder = folder.expanduser()
-    except RuntimeError:  # nobody knows the home of this user
+    except RuntimeError:  # the user has no home directory
         return
     if folder.is_absolute():
         yield folder / OWN_FILE
@@ -124,7 +124,7 @@ def settings() -> dict[str, Setting]:
 def defaults(command: Any) -> dict[str, Any]:
     """Return what files say for the parameters of a command, by name; of a group, for each of its commands.
 
-    For a file that cannot be used, each is a function that raises the error: help is shown all the same.
+    For a file that cannot be used, each is a function that raises the error: help is shown anyway.
     """
     if subcommands := getattr(command, "commands", None):
         return {name: defaults(each) for name, each in subcommands.items()}

@@ -177,7 +177,7 @@ class LocalAccount:
         self._put_what_samples_name()
 
     def _keep_well(self) -> None:
-        """Have what the doctor looks for: a trail that logs, and somebody who is told."""
+        """Have what the doctor looks for: a trail that logs, and a subscriber."""
         self.stack.client("s3").create_bucket(Bucket=TRAIL_BUCKET)
         trails = self.stack.client("cloudtrail")
         trails.create_trail(Name=TRAIL, S3BucketName=TRAIL_BUCKET)

@@ -109,7 +109,7 @@ def _of_jobs(setting: Setting, jobs: Jobs) -> Iterator[str]:
         if demand.can_shrink:
             yield "a job may be admitted with fewer pods"
         if any(amount >= LARGEST for part in demand.pod_sets for amount in part.requests.values()):
-            yield "a job asks for an amount without bound"
+            yield "a job requests an amount without bound"
     for job in jobs.jobs:
         yield from _of_job(job)
         if job.held is not None and job.held.admission.cluster_queue not in selectors:

@@ -61,7 +61,7 @@ class Count:
         return spec.stop_policy == "None" and all(self.book.has_all(group.flavors) for group in spec.groups)
 
     def _place_all(self, jobs: Jobs, queues: Mapping[str, ClusterQueue], doors: Mapping[tuple[str, str], str]) -> None:
-        """Give a place to each flavor and resource that some job asks for or holds."""
+        """Give a place to each flavor and resource that some job requests or holds."""
         for door, (pod_sets, _) in jobs.origins:
             spec = queues.get(doors.get(door, ""))
             groups = () if spec is None else spec.groups

@@ -1,6 +1,6 @@
 """Queues in numbers: quota and usage as lists by flavor and resource, who runs, and who waits in which order.
 
-A place in the lists is a flavor and resource that some job asks for or holds; nobody uses the others. Rules as in
+A place in the lists is a flavor and resource that some job requests or holds; nobody uses the others. Rules as in
 `taskgov.scheduling.quota`, `.shares` and `.pending`, for queues on their own and in cohorts of one level.
 """
 
@@ -35,9 +35,9 @@ class Kind:
         self.queue = queue
         self.priority = priority
         self.asks: Amounts | None = None
-        """What one of them asks for; `None` when it can never have it."""
+        """What one of them requests; `None` when it can never have it."""
         self.mask = 0
-        """The places that it asks for, as bits."""
+        """The places that it requests, as bits."""
         self.may_preempt = 0
         """The places that preemption could free, as bits."""
         self.heap: list[int] = []

@@ -87,7 +87,7 @@ class Standing:
         return queue.tree
 
     def preempt(self, rank: int, now: Instant) -> None:
-        """Send a job away; it joins its queue again, as old as it is, and begins anew."""
+        """Send a job away; it joins its queue again, as old as it is, and starts again."""
         kind = self.kind_of[rank]
         self.leave(rank)
         self.stays.append(Stay(rank, self.started[rank], now, preempted=True))

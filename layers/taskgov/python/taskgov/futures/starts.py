@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Stay(NamedTuple):
     """One job's time with quota, in microseconds; `job` is its index. `end` is `None` while it still runs.
 
-    The work of a stay that ended by preemption is lost: the job begins anew.
+    The work of a stay that ended by preemption is lost: the job starts again.
     """
 
     job: int
@@ -26,7 +26,7 @@ class Starts(NamedTuple):
     """The stays of all jobs, by the moment at which they ended; those that still run come last.
 
     `loop` names the jobs (indexes) that went on preempting one another: then the replay is over at `end`, and
-    the exact model (`taskgov_explain.simulation`) decides whether that goes on forever.
+    the exact model (`taskgov_explain.simulation`) decides whether that continues forever.
     """
 
     stays: Sequence[Stay]

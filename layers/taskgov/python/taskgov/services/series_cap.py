@@ -31,7 +31,7 @@ class SeriesCap:
     limit: int = DEFAULT_LIMIT
 
     def __call__(self, cluster_name: str, measured: Sequence[Measurement], now: datetime) -> list[Measurement]:
-        """Return what is to be published of the values of a look. A memory that fails is reported, and metrics go on.
+        """Return what to publish of the values of a look. A memory that fails is reported, and metrics continue.
 
         Without the memory teams are chosen as at the first look of an hour.
         """
@@ -50,7 +50,7 @@ class SeriesCap:
 
 
 def memory_in(documents: DocumentStore, cluster_name: str) -> SeriesMemory | None:
-    """Return what is remembered of a cluster; None where nothing is, or it cannot be read: it is made anew."""
+    """Return what is kept of a cluster; None where nothing is, or it cannot be read: it is made again."""
     try:
         stored = documents.find(KEY.format(cluster_name))
         return None if stored is None else SeriesMemory.from_bytes(stored)

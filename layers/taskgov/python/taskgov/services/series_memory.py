@@ -1,7 +1,7 @@
 """Which metric series a cluster had in this hour, and whose they were: one document for each cluster with many.
 
 The look of each minute and the end of a run write it. Should two of them overlap, the later write stands: the next look
-then knows of fewer series than there were in the hour, and publishes the same teams.
+then has fewer series than there were in the hour, and publishes the same teams.
 """
 
 import gzip
@@ -19,7 +19,7 @@ LATELY: Final = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class SeriesMemory:
-    """What `taskgov.services.series_rule` remembers of one hour."""
+    """What `taskgov.services.series_rule` keeps of one hour."""
 
     hour: datetime
     """When it began, in UTC."""

@@ -53,7 +53,7 @@ class _Values:
 
 
 def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
-    """Say whether the series of an hour stay within the limit whoever preempts whom: nothing is to be remembered."""
+    """Say whether the series of an hour stay within the limit whoever preempts whom: nothing has to be kept."""
     values = _sorted(measured)
     reasons = {value.dimensions["Reason"] for value in values.preemptions}
     preempted = len(_OF_PREEMPTIONS) * max(len(reasons), KNOWN_REASONS) * (len(values.of_teams) + 1) ** 2
@@ -63,7 +63,7 @@ def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
 def bounded(
     measured: Sequence[Measurement], before: SeriesMemory | None, limit: int, now: datetime
 ) -> tuple[list[Measurement], SeriesMemory]:
-    """Return what is published of the values of a look, and what is to be remembered.
+    """Return what is published of the values of a look, and what to keep.
 
     All series of an hour are at most `limit`, as long as those without a team and of `other` are. Sums and maxima over
     all teams are what they were.
@@ -94,7 +94,7 @@ def bounded(
 
 
 def series_of(measured: Iterable[Measurement]) -> Iterator[str]:
-    """Return the series of values with dimensions, as they are remembered: the metric's name and its dimensions."""
+    """Return the series of values with dimensions, as they are kept: the metric's name and its dimensions."""
     return (_series(value.name, value.dimensions.values()) for value in measured if value.dimensions)
 
 
@@ -163,7 +163,7 @@ def _own(
     kept, earlier = frozenset(this_hour.own if this_hour else ()), frozenset(before.own if before else ())
     own = set()
     for team in sorted(
-        values.of_teams.keys() - {OTHER},  # a team of that name cannot be told from the others
+        values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
         new = set(series_of(values.of_teams[team])) - taken

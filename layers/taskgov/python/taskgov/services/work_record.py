@@ -42,7 +42,7 @@ class RecordedWork:
         try:
             return WorkMemory() if stored is None else WorkMemory.from_bytes(stored)
         except ValueError as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error}); the next look makes it anew") from error
+            raise InvalidRequestError(f"{key} cannot be read ({error}); the next look makes it again") from error
 
     def _day(self, cluster_name: str, day: str) -> Day:
         key = days.KEY.format(cluster_name, day)
@@ -54,7 +54,7 @@ class RecordedWork:
 
 
 def _from(standings: tuple[Standing, ...], start: datetime, end: datetime) -> Iterator[Standing]:
-    """Yield the standings before `end`; what came before `start` is told as the whole that it came to."""
+    """Yield the standings before `end`; what came before `start` is given as the whole that it came to."""
     before: Standing | None = None
     later = []
     for standing in standings:

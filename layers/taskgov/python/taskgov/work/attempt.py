@@ -1,7 +1,7 @@
 """One attempt of a workload: from when it begins to wait until it finishes, is evicted or is gone.
 
 A workload that is evicted waits again: that is its next attempt. Of the job only the stem of its name is kept, its kind
-and what it asks for; no command, no environment, no image.
+and what it requests; no command, no environment, no image.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an attempt holds of one instance type (what it asks for, while it waits), in base units."""
+    """What an attempt holds of one instance type (what it requests, while it waits), in base units."""
 
     instance_type: str
     """"" where it waits and names none."""
@@ -76,7 +76,7 @@ class Attempt:
 
     @property
     def accelerators(self) -> int:
-        """How many it holds or asks for; a partition (MIG) counts as one."""
+        """How many it holds or requests; a partition (MIG) counts as one."""
         return sum(held.amount for held in self.held if is_accelerator(held.resource))
 
     @property

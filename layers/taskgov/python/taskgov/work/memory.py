@@ -35,7 +35,7 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class WorkMemory:
-    """What is remembered of a cluster. `at` is the last look, None before the first."""
+    """What is kept of a cluster. `at` is the last look, None before the first."""
 
     at: datetime | None = None
     standing: Standing | None = None

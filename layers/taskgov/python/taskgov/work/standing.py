@@ -28,7 +28,7 @@ class Line:
     lent: int = 0
     over_quota: int = 0
     waiting: int = 0
-    """What its waiting work asks for of this type."""
+    """What its waiting work requests of this type."""
 
     @property
     def own(self) -> int:
