@@ -95,7 +95,7 @@ def test_every_promised_command_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_json_a_short_h_and_an_example_that_it_understands(name: str) -> None:
     command = COMMANDS[name]
-    options = {flag for parameter in command.params for flag in parameter.opts}
+    options = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
     assert "--json" in options
     assert CliRunner().invoke(main.app, [*name.split()[1:], "-h"]).exit_code == 0
     (example,) = re.findall(r"Example: (.*)", inspect.cleandoc(command.help or ""))
