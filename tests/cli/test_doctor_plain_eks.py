@@ -187,7 +187,7 @@ def test_a_kueue_that_the_add_on_governs_is_examined_as_hyperpods() -> None:
             ":v0.19.7", None, Status.OK, "Kueue 0.19.7; the scheduling model follows 0.19.2", id="another patch"
         ),
         pytest.param(":v0.20.3", None, Status.WARNING, "v1beta1 is no longer served", id="newer"),
-        pytest.param(":v0.18.0", None, Status.WARNING, "it does not have yet: a flavor search goes on", id="older"),
+        pytest.param(":v0.18.0", None, Status.WARNING, "it does not have yet: a flavor search continues", id="older"),
         pytest.param("@sha256:abc", "v1.6.0-eksbuild.1", Status.OK, "Kueue 0.19.2; ", id="by the add-on"),
         pytest.param(":v1.3.0-eksbuild.1", None, Status.WARNING, "Kueue 0.12; ", id="tagged as the add-on"),
         pytest.param("@sha256:abc", "v1.9.0-eksbuild.1", Status.UNKNOWN, "is not known", id="an unknown add-on"),
