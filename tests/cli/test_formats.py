@@ -16,7 +16,8 @@ from typer.testing import CliRunner, Result
 from taskgov.printable import printable
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli import main
-from taskgov_cli.formats import Form, csv_of, escaped, markdown_of, markdown_table, print_parts, unfolded
+from taskgov_cli.form import Form
+from taskgov_cli.formats import csv_of, escaped, markdown_of, markdown_table, print_parts, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.output import NOT_UNDERSTOOD, OK
 from tests.support.lab import Lab

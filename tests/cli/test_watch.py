@@ -139,7 +139,7 @@ def test_a_terminal_shows_the_newest_in_place_with_what_was_said_below(
     watched: Callable[..., Result], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = io.StringIO()
-    terminal = Console(file=screen, force_terminal=True, width=100, height=60, color_system=None)
+    terminal = Console(file=screen, force_terminal=True, width=400, height=60, color_system=None)
     monkeypatch.setattr(watching, "console", lambda **_: terminal)
     between = [renamed(file, "second"), lambda: file.write_text("{"), renamed(file, "third")]
     result = watched("-s", str(file), between=between)

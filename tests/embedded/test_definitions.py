@@ -63,12 +63,12 @@ TASK = {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "End": Tru
     [
         (machine(A=PASS), "the QueryLanguage has to be JSONata"),
         ({**in_jsonata(A=PASS), "ProcessorConfig": {}}, "the machine: .* does not know 'ProcessorConfig'"),
-        (in_jsonata(A={**PASS, "QueryLanguage": "JSONPath"}), "knows JSONata only"),
+        (in_jsonata(A={**PASS, "QueryLanguage": "JSONPath"}), "supports JSONata only"),
         (in_jsonata(A={**PASS, "ResultPath": "$.a"}), "state 'A': .* does not know 'ResultPath'"),
         (in_jsonata(A={"Type": "Chioce"}), "no states of type 'Chioce'"),
         (in_jsonata(A={**TASK, "Credentials": {}}), "does not know 'Credentials'"),
         (in_jsonata(A={**TASK, "Retry": [{"ErrorEquals": [], "Backoff": 2}]}), "Retry: .* does not know 'Backoff'"),
-        (in_jsonata(A={**TASK, "Resource": "arn:aws:lambda:us-east-1:1:function:f"}), "knows integrations of Step"),
+        (in_jsonata(A={**TASK, "Resource": "arn:aws:lambda:us-east-1:1:function:f"}), "supports integrations of Step"),
         (in_jsonata(A={**TASK, "Resource": "arn:aws:states:::glue:startJobRun"}), "no optimized glue:startJobRun"),
         (
             in_jsonata(A={**TASK, "Resource": "arn:aws:states:::aws-sdk:eks:createCluster.sync"}),

@@ -25,6 +25,7 @@ from taskgov.services import read_snapshot
 from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
+from taskgov.services.step_inputs import stored_plan
 from taskgov.services.verify_plan import VerifyPlan
 from taskgov_cli import manual_lock, manual_writes
 from taskgov_cli.deployed import RefusedError
@@ -225,6 +226,7 @@ def _made(service: Any, world: World, **others: Any) -> Any:
         "documents": _Documents(),
         "state": Table(_Resource(world)),  # type: ignore[arg-type]
         "clock": world,
+        "read_plan": stored_plan,
         "take_snapshot": _TakeSnapshot(world),
         "workflow": _Workflow(world),
         "claim": lambda _: None,

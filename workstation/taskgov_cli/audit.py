@@ -19,7 +19,8 @@ from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
 from taskgov.services.series_cap import series_findings
 from taskgov_cli import live_reading, snapshots
-from taskgov_cli.formats import Form, Format, answer, unfolded
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.output import NO, OK, SEVERITY_STYLE, AsJson, findings_table
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.settings import CONFIG, PROJECT_FILE, configuration_files, settings

@@ -14,7 +14,8 @@ from rich.text import Text
 from taskgov.number_text import counted
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.snapshot.model import Snapshot
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import NO, OK, AsJson, findings_table
 

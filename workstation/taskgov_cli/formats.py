@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
@@ -16,25 +15,9 @@ from rich.text import Text
 
 from taskgov.printable import printable
 from taskgov_cli import settings
+from taskgov_cli.form import Form
 from taskgov_cli.grid import Grid
 from taskgov_cli.output import console, jsonable, print_json
-
-
-class Form(StrEnum):
-    """How an answer is written."""
-
-    TABLE = "table"
-    """Tables as wide as the terminal; long cells are folded."""
-    WIDE = "wide"
-    """Tables whose cells are on one line each, however wide."""
-    JSON = "json"
-    YAML = "yaml"
-    """The same members as JSON."""
-    MARKDOWN = "markdown"
-    """GitHub's and GitLab's Markdown."""
-    CSV = "csv"
-    """The main table alone, with its headings."""
-
 
 Format = Annotated[
     Form,

@@ -16,7 +16,8 @@ from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console
 

@@ -17,7 +17,8 @@ from taskgov.ports import ClusterAccess
 from taskgov.usage.amounts import all_words
 from taskgov.usage.tasks import Task, TaskState, tasks_of
 from taskgov_cli import live_reading, snapshots
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
 from taskgov_cli.output import AsJson, console, jsonable

@@ -23,7 +23,8 @@ from taskgov.kueue.render import manager_configuration
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
-from taskgov_cli.formats import Form, Format, answer, print_parts
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, print_parts
 from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter

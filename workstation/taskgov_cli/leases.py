@@ -21,7 +21,8 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, lease_edit, moments
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import NO, OK, AsJson, console
 from taskgov_cli.snapshots import read

@@ -8,7 +8,8 @@ import typer
 
 from taskgov.allocation.planner import plan_quotas
 from taskgov_cli import plans, snapshots
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.output import CHANGES, OK, AsJson
 from taskgov_cli.plan_markdown import plan_markdown
 

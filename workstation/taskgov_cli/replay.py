@@ -14,7 +14,8 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, SharingStrategy
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import replay_counts, replay_run, snapshots
 from taskgov_cli.durations import duration
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console
 from taskgov_cli.replay_traces import read_trace

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import typer  # noqa: TC002 -- typer reads the annotations of callbacks
 
 from taskgov.printable import printable
+from taskgov_cli.form import Form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,8 +97,6 @@ def read_file(file: Path) -> dict[str, str]:
 
 
 def _wrong(key: str, value: object) -> str | None:
-    from taskgov_cli.formats import Form  # noqa: PLC0415 - the tables of answers, which know of no settings
-
     if key not in KEYS:
         near = difflib.get_close_matches(key, KEYS, n=1)
         guess = f"; did you mean {near[0]}?" if near else ""
@@ -127,7 +126,7 @@ def defaults(command: Any) -> dict[str, Any]:
     For a file that cannot be used, each is a function that raises the error: help is shown anyway.
     """
     if subcommands := getattr(command, "commands", None):
-        return {name: defaults(each) for name, each in subcommands.items()}
+        return {name: defaults(subcommand) for name, subcommand in subcommands.items()}
     keys = {variable: key for key, variable in KEYS.items()}
     named = {param.name: keys[param.envvar] for param in command.params if param.envvar in keys}
     if not named:

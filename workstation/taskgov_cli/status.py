@@ -18,7 +18,8 @@ from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
-from taskgov_cli.formats import Form, Format, View, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, View, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, jsonable

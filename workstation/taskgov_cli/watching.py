@@ -15,7 +15,8 @@ from rich.text import Text
 
 from taskgov.printable import printable
 from taskgov_cli.failures import ending_of
-from taskgov_cli.formats import Form, answer, worth_showing
+from taskgov_cli.form import Form
+from taskgov_cli.formats import answer, worth_showing
 from taskgov_cli.output import OK, console
 
 if TYPE_CHECKING:

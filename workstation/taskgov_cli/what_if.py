@@ -13,7 +13,8 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.usage.amounts import words
 from taskgov_cli import documents, durations, snapshots, supposing
-from taskgov_cli.formats import Form, Format, answer
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, findings_table

@@ -13,7 +13,8 @@ from taskgov_cli import settings
 from taskgov_cli.deployed import DEFAULT_STACK, StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
-from taskgov_cli.formats import Form, Format, answer, unfolded
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.onboarding.init import detected
 from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, console

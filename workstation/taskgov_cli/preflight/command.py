@@ -18,7 +18,8 @@ from taskgov_cli.doctor.command import STYLE, exit_code
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.facts import Unknown
 from taskgov_cli.doctor.reading_aws import read
-from taskgov_cli.formats import Form, Format, answer, unfolded
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console
 from taskgov_cli.preflight import regions

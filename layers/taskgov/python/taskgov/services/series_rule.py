@@ -25,7 +25,7 @@ from taskgov.services.series_memory import SeriesMemory
 
 OTHER: Final = "other"
 """The team that stands for all without series of their own."""
-FIXED: Final = sum(one.dimensions == WHOLE_CLUSTER for one in metric.METRICS) + len(Severity)
+FIXED: Final = sum(known.dimensions == WHOLE_CLUSTER for known in metric.METRICS) + len(Severity)
 """Series of a cluster that no team, instance type or preemption adds to: counted whether they have values or not."""
 FREE_PART: Final = 10
 """One part in so many of the limit is left to teams that begin to work within the hour."""
@@ -34,8 +34,8 @@ KNOWN_REASONS: Final = 4
 BUSY: Final = (metric.QUOTA_USED.name, metric.PENDING_WORKLOADS.name, metric.PREEMPTIONS.name)
 HOUR: Final = timedelta(hours=1)
 
-_BY_NAME: Final = {one.name: one for one in metric.METRICS}
-_OF_PREEMPTIONS: Final = tuple(one.name for one in metric.METRICS if one.dimensions == PER_PREEMPTION)
+_BY_NAME: Final = {known.name: known for known in metric.METRICS}
+_OF_PREEMPTIONS: Final = tuple(known.name for known in metric.METRICS if known.dimensions == PER_PREEMPTION)
 _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
 
 
@@ -147,7 +147,9 @@ def _busy(measured: Iterable[Measurement], before: SeriesMemory | None, hour: da
 def _numbers(value: Measurement) -> dict[str, float]:
     """Return the properties that are amounts."""
     return {
-        name: one for name, one in value.properties.items() if isinstance(one, int | float) and type(one) is not bool
+        name: number
+        for name, number in value.properties.items()
+        if isinstance(number, int | float) and type(number) is not bool
     }
 
 
@@ -209,6 +211,6 @@ def _merged(some: Iterable[Measurement]) -> Iterator[Measurement]:
     for same in groups.values():
         together = max if _BY_NAME[same[0].name].together == "max" else sum
         properties: dict[str, float] = defaultdict(int)
-        for name, number in sorted(each for value in same for each in _numbers(value).items()):
+        for name, number in sorted(number for value in same for number in _numbers(value).items()):
             properties[name] += number
         yield replace(same[0], value=together(value.value for value in same), properties=dict(properties))
