@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.futures.queues import ENDLESS, NOBODY, Kind, Queue, Tree
+from taskgov.futures.queues import ENDLESS, NOBODY, Kind, OnePlace, Queue, Tree
 from taskgov.scheduling.demand import demand_of
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.objects import NEVER, ClusterQueue, Cohort, flavor_resource, resource_of
@@ -28,6 +28,8 @@ class Count:
             self.book.put(flavor)
         self.places: dict[FlavorResource, int] = {}
         """Flavor and resource -> place."""
+        self.plain = True
+        """Whether there is one place only, for which everybody asks."""
         by_name = {queue.name: queue for queue in setting.queues}
         doors = {(door.namespace, door.name): door.cluster_queue for door in setting.doors}
         self._place_all(jobs, by_name, doors)
@@ -66,14 +68,20 @@ class Count:
             spec = queues.get(doors.get(door, ""))
             groups = () if spec is None else spec.groups
             asked = {resource for pod_set in pod_sets for resource, _ in pod_set.requests}
-            for group in groups:
-                for flavor in group.flavors:
-                    for resource in group.resources:
-                        if resource in asked:
-                            self._place(flavor_resource(flavor, resource))
+            found = [
+                flavor_resource(flavor, resource)
+                for group in groups
+                for flavor in group.flavors
+                for resource in group.resources
+                if resource in asked
+            ]
+            self.plain = self.plain and bool(found)
+            for fr in found:
+                self._place(fr)
         for job in jobs.jobs:
             for fr in () if job.held is None else job.held.usage():
                 self._place(fr)
+        self.plain = self.plain and len(self.places) == 1 and all(job.held is None for job in jobs.jobs)
 
     def _place(self, fr: FlavorResource) -> int:
         return self.places.setdefault(fr, len(self.places))
@@ -81,7 +89,8 @@ class Count:
     def _put(self, spec: ClusterQueue, number: int) -> None:
         root = f"Cohort/{spec.cohort}" if spec.cohort else f"ClusterQueue/{spec.name}"
         tree = self.trees.setdefault(root, Tree(len(self.places)))
-        queue = Queue(spec, tree, number, len(self.places), self.waits)
+        form = OnePlace if self.plain else Queue
+        queue = form(spec, tree, number, len(self.places), self.waits)
         queue.open = self._is_open(spec)
         tree.queues.append(queue)
         self.queues[spec.name] = queue

@@ -2,62 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.futures.fair_taking import FairTaking
 from taskgov.futures.queues import NOBODY
 from taskgov.futures.standing import Standing
-from taskgov.futures.taking import ClassicalTaking, Preemptor
+from taskgov.futures.taking import Preemptor
 from taskgov.scheduling.objects import ANY
 
 if TYPE_CHECKING:
-    from taskgov.futures.jobs import Jobs
+    from collections.abc import Callable, Iterable
+
     from taskgov.futures.queues import Amounts, Kind, Queue, Tree
-    from taskgov.futures.setting import Setting
     from taskgov.scheduling.instants import Instant
+
+_NONE: Final[list[int]] = []
 
 
 class _Entry(NamedTuple):
-    """One head of a cycle that can be admitted, or has somebody to preempt or room to keep."""
+    """One head of a cycle that fits, or has somebody to preempt or room to keep."""
 
-    order: tuple[object, ...]
     rank: int
     kind: Kind
+    asks: Amounts
+    lacking: int
+    """The places, as bits, of which there is too little for it."""
     victims: list[int]
-    fits: bool
-    borrows: bool
 
 
 class Cycles(Standing):
     """Runs cycles on what stands."""
 
-    def __init__(self, setting: Setting, jobs: Jobs) -> None:
-        super().__init__(setting, jobs)
-        search = FairTaking if self.fair else ClassicalTaking
-        self.taking = search(setting.config, self.holds, self.masks, [turn[1] for turn in jobs.turn])
+    def cycle(self, tree: Tree, now: Instant) -> bool:
+        """Look at one head of each queue of a tree; say whether anybody was in line."""
+        heads = [queue for queue in tree.queues if queue.active and queue.open]
+        entries = [entry for queue in heads if (entry := self._nominate(queue)) is not None]
+        if len(entries) == 1 and (not entries[0].lacking or entries[0].victims):
+            self._do(entries[0], now)
+        elif entries:
+            self._process_all(entries, now)
+        return bool(heads)
 
-    def cycle(self, tree: Tree, now: Instant) -> None:
-        """Look at one head of each queue of a tree."""
-        self.taking.forget()
-        entries = []
-        for queue in tree.queues:
-            if queue.active and queue.open:
-                rank = queue.pop(self.kind_of)
-                entry = self._nominate(queue, rank)
-                if entry is not None:
-                    entries.append(entry)
-        entries.sort()
-        held: list[tuple[Queue, Amounts]] = []
-        gone: dict[int, None] = {}
-        for entry in entries:
-            self._process(entry, held, gone, now)
-        for queue, amounts in reversed(held):
-            queue.let_go(amounts)
-        for rank in gone:
-            self.preempt(rank, now)
-
-    def _nominate(self, queue: Queue, rank: int) -> _Entry | None:
+    def _nominate(self, queue: Queue) -> _Entry | None:
         """Judge one head; one that nothing can be done for joins the inadmissible."""
+        rank = queue.pop(self.kind_of)
         kind = self.kind_of[rank]
         asks = kind.asks
         if asks is None:
@@ -68,82 +56,95 @@ class Cycles(Standing):
             if amount and amount > queue.available(place):
                 lacking |= 1 << place
         if not lacking:
-            borrows = queue.would_borrow(asks) and not queue.alone
-            return _Entry(self._order(queue, rank, asks, borrows=borrows), rank, kind, [], fits=True, borrows=borrows)
-        if lacking & ~kind.may_preempt:
-            queue.mark(rank, kind)
-            return None
-        turn = self.jobs.turn[rank]
-        victims = self.taking.victims(Preemptor(queue, -turn[0], turn[1], asks, lacking))
-        if not victims and queue.spec.preemption.reclaim_within_cohort == ANY:
-            queue.mark(rank, kind)
-            return None
-        borrows = self._borrows_after(queue, rank, asks, lacking)
-        return _Entry(self._order(queue, rank, asks, borrows=borrows), rank, kind, victims, fits=False, borrows=borrows)
+            return _Entry(rank, kind, asks, 0, _NONE)
+        if not lacking & ~kind.may_preempt:
+            victims = self.taking.victims(self._preemptor(queue, rank, asks, lacking))
+            if victims or queue.spec.preemption.reclaim_within_cohort != ANY:
+                return _Entry(rank, kind, asks, lacking, victims)
+        queue.mark(rank, kind)
+        return None
 
-    def _order(self, queue: Queue, rank: int, asks: Amounts, *, borrows: bool) -> tuple[object, ...]:
-        """Return what orders the heads of a cycle: borrowing or share, then priority, age and key."""
+    def _preemptor(self, queue: Queue, rank: int, asks: Amounts, lacking: int) -> Preemptor:
+        turn = self.jobs.turn[rank]
+        return Preemptor(queue, -turn[0], turn[1], asks, lacking)
+
+    def _do(self, entry: _Entry, now: Instant) -> None:
+        """Admit or preempt for the only one of a cycle: nothing came before it."""
+        rank, kind = entry.rank, entry.kind
+        if not entry.lacking:
+            self._admit(rank, kind.queue, entry.asks, now)
+            return
+        kind.queue.sticky = rank
+        kind.queue.push(rank, kind)
+        for victim in entry.victims:
+            self.preempt(victim, now)
+
+    def _process_all(self, entries: list[_Entry], now: Instant) -> None:
+        """Decide on all entries in order, each seeing what the earlier ones changed."""
+        in_order = sorted((self._order(entry), entry) for entry in entries)
+        held: list[tuple[Queue, Amounts]] = []
+        gone: dict[int, None] = {}
+        for _, entry in in_order:
+            self._process(entry, held, gone, now)
+        for queue, amounts in reversed(held):
+            queue.let_go(amounts)
+        for rank in gone:
+            self.preempt(rank, now)
+
+    def _order(self, entry: _Entry) -> tuple[float, float, tuple[int, int, str]]:
+        """Return what orders the heads of a cycle: borrowing, under fair sharing share, then priority, age and key."""
+        queue, asks, turn = entry.kind.queue, entry.asks, self.jobs.turn[entry.rank]
         if not self.fair:
-            return borrows, self.jobs.turn[rank]
+            return self._borrows(entry), 0.0, turn
         queue.add(asks)
         would = any(amount > 0 and queue.used[place] > queue.nominal[place] for place, amount in asks)
         share = queue.share()
         queue.remove(asks)
-        return would, share, self.jobs.turn[rank]
+        return would, share, turn
 
-    def _borrows_after(self, queue: Queue, rank: int, asks: Amounts, lacking: int) -> bool:
-        """Say whether the queue would borrow once those have left whom each lacking resource alone would take."""
+    def _borrows(self, entry: _Entry) -> bool:
+        """Say whether the queue would borrow, once those have left whom each lacking resource alone would take."""
+        queue = entry.kind.queue
         if queue.alone:
             return False
-        turn = self.jobs.turn[rank]
-        for place, amount in asks:
-            alone = ((place, amount),)
-            if not lacking >> place & 1:
-                if queue.would_borrow(alone):
-                    return True
-                continue
-            victims = self.taking.victims(Preemptor(queue, -turn[0], turn[1], alone, 1 << place))
-            for victim in victims:
-                self.queue_of[victim].remove(self.holds[victim])
-            answer = queue.would_borrow(alone)
-            for victim in victims:
-                self.queue_of[victim].add(self.holds[victim])
-            if answer:
+        for ask in entry.asks:
+            victims: list[int] = []
+            if entry.lacking >> ask[0] & 1:
+                victims = self.taking.victims(self._preemptor(queue, entry.rank, (ask,), 1 << ask[0]))
+            if self._after(victims, partial(queue.would_borrow, (ask,))):
                 return True
         return False
 
     def _process(self, entry: _Entry, held: list[tuple[Queue, Amounts]], gone: dict[int, None], now: Instant) -> None:
-        """Decide on one entry, seeing what the earlier ones changed."""
-        kind, rank = entry.kind, entry.rank
-        queue, asks = kind.queue, kind.asks
-        if asks is None:
-            return
-        if not entry.fits and not entry.victims:
+        """Decide on one entry."""
+        rank, kind, asks, lacking, victims = entry
+        queue = kind.queue
+        if lacking and not victims:
             self._reserve(entry, held)
             queue.mark(rank, kind)
-            return
-        if any(victim in gone for victim in entry.victims) or not self._fits(queue, asks, entry.victims, gone):
+        elif any(victim in gone for victim in victims) or not self._after((*gone, *victims), partial(queue.fits, asks)):
             queue.push(rank, kind)
-            return
-        if entry.fits:
-            queue.add(asks)
-            if queue.sticky == rank:
-                queue.sticky = NOBODY
-            self.hold(rank, queue, asks, now)
-            self.begin(rank, now, self.jobs.run_time[rank])
-            return
-        gone.update(dict.fromkeys(entry.victims))
-        queue.hold(asks)
-        held.append((queue, asks))
-        queue.sticky = rank
-        queue.push(rank, kind)
+        elif not lacking:
+            self._admit(rank, queue, asks, now)
+        else:
+            gone.update(dict.fromkeys(victims))
+            queue.hold(asks)
+            held.append((queue, asks))
+            queue.sticky = rank
+            queue.push(rank, kind)
 
-    def _fits(self, queue: Queue, asks: Amounts, victims: list[int], gone: dict[int, None]) -> bool:
-        """Whether the amounts fit once all victims so far and these have left."""
-        leaving = [*gone, *victims]
+    def _admit(self, rank: int, queue: Queue, asks: Amounts, now: Instant) -> None:
+        queue.add(asks)
+        if queue.sticky == rank:
+            queue.sticky = NOBODY
+        self.hold(rank, queue, asks, now)
+        self.begin(rank, now, self.jobs.run_time[rank])
+
+    def _after(self, leaving: Iterable[int], question: Callable[[], bool]) -> bool:
+        """Ask a question as if some had left."""
         for rank in leaving:
             self.queue_of[rank].remove(self.holds[rank])
-        answer = queue.fits(asks)
+        answer = question()
         for rank in leaving:
             self.queue_of[rank].add(self.holds[rank])
         return answer
@@ -152,9 +153,10 @@ class Cycles(Standing):
         """Keep room for one that may preempt nobody; its queue cannot reclaim whatever it needs."""
         queue = entry.kind.queue
         kept = []
-        for place, amount in entry.kind.asks or ():
-            most = queue.nominal[place] + (queue.limit[place] if entry.borrows else 0) - queue.used[place]
-            keep = min(amount, most) if entry.borrows else max(0, min(amount, most))
+        borrows = self._borrows(entry)
+        for place, amount in entry.asks:
+            most = queue.nominal[place] + (queue.limit[place] if borrows else 0) - queue.used[place]
+            keep = min(amount, most) if borrows else max(0, min(amount, most))
             kept.append((place, keep))
         queue.hold(tuple(kept))
         held.append((queue, tuple(kept)))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from taskgov.futures.taking import Line, Place, Preemptor, Removed, Taking, place_of
+from taskgov.futures.taking import Line, Preemptor, Removed, Taking, place_of
 from taskgov.scheduling.config import Strategy
 
 if TYPE_CHECKING:
-    from taskgov.futures.queues import Queue, Running
+    from collections.abc import Sequence
+
+    from taskgov.futures.queues import Amounts, Queue, Running
 
 
 class FairTaking(Taking):
@@ -22,98 +24,111 @@ class FairTaking(Taking):
             return []
         queue = preemptor.queue
         queue.add(preemptor.asks)
-        removed: Removed = []
-        retry: dict[Queue, list[Running]] = {}
-        done = self._first_pass(preemptor, own, others, removed, retry) or (
-            len(self.strategies) > 1 and self._second_pass(preemptor, retry, removed)
-        )
+        within = not queue.exceeds(preemptor.mask)
+        if not within and not own and _is_behind(queue, others):
+            queue.remove(preemptor.asks)
+            return []
+        search = _Search(self, preemptor, within=within)
+        done = search.first_pass(own, others) or (len(self.strategies) > 1 and search.second_pass())
         queue.remove(preemptor.asks)
         if done:
-            return self.fill_back(preemptor, removed, borrow=True)
-        self.put_back(removed)
+            return self.fill_back(preemptor, search.removed, borrow=True)
+        self.put_back(search.removed)
         return []
 
-    def _first_pass(
-        self,
-        preemptor: Preemptor,
-        own: list[Running],
-        others: Line,
-        removed: Removed,
-        retry: dict[Queue, list[Running]],
-    ) -> bool:
-        """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
-        queue = preemptor.queue
-        within = not queue.exceeds(preemptor.mask)
-        line: list[tuple[Place, Queue]] = []
+
+def _is_behind(queue: Queue, line: Line) -> bool:
+    """Say whether the share of a queue is above that of all others: then none of the strategies takes from them."""
+    first = line[0] if line[0][1] is not queue or len(line) == 1 else line[1]
+    return first[1] is queue or -first[0][0] < queue.share()
+
+
+class _Search:
+    """One search, with the preemptor's own usage counted in its queue while shares are compared."""
+
+    def __init__(self, taking: Taking, preemptor: Preemptor, *, within: bool) -> None:
+        self.holds = taking.holds
+        self.final = taking.strategies[0] is Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE
+        self.preemptor = preemptor
+        self.queue = preemptor.queue
+        self.within = within
+        self.removed: Removed = []
+        self.at: dict[Queue, int] = {}
+        """How many candidates of each queue are taken or refused."""
+        self.refused: dict[Queue, Running] = {}
+        """The first candidate of each queue that the first strategy refuses: the second looks at no other."""
+
+    def first_pass(self, own: list[Running], others: Line) -> bool:
+        """Apply the first strategy until the preemptor fits."""
+        queue, at = self.queue, self.at
+        line = [entry for entry in others if entry[1] is not queue]
         if own:
-            line.append((place_of(queue, own[0], own=True), queue))
-        left: dict[Queue, list[Running]] = {queue: own}
-        found = {other: candidates for _, other, candidates in others}
-        line += [(place, other) for place, other, _ in others if other is not queue]
-        heapify(line)
+            heappush(line, (place_of(queue, own[0], own=True), queue, own))
+        mine = queue.share()
         while line:
-            place, target = heappop(line)
-            if target is queue:
-                waiting = own
-                taken = self._take(target, waiting, removed)
+            place, target, candidates = heappop(line)
+            if target is queue or self.within:
+                taken = self._take(target, candidates)
+                mine = queue.share()
+            elif -place[0] < mine:
+                return False
             else:
-                waiting = left.get(target) or left.setdefault(target, list(found[target]))
-                if within:
-                    taken = self._take(target, waiting, removed)
-                elif -place[0] < queue.share():
-                    return False
-                else:
-                    taken = self._take_first_allowed(queue, target, waiting, removed, retry)
-            if waiting and (target is queue or target.borrows()):
-                heappush(line, (place_of(target, waiting[0], own=target is queue), target))
-            if taken and self._fits_without(preemptor):
+                taken = self._take_first_allowed(mine, -place[0], target, candidates)
+            number = at[target]
+            if number < len(candidates) and (target is queue or target.borrows()):
+                again = place_of(target, candidates[number], own=target is queue)
+                heappush(line, (again, target, candidates))
+            if taken and self._fits():
                 return True
         return False
 
-    def _take(self, target: Queue, waiting: list[Running], removed: Removed) -> bool:
-        rank = waiting.pop(0)[3]
+    def _take(self, target: Queue, candidates: Sequence[Running]) -> bool:
+        number = self.at.get(target, 0)
+        self.at[target] = number + 1
+        rank = candidates[number][3]
         target.remove(self.holds[rank])
-        removed.append((target, rank))
+        self.removed.append((target, rank))
         return True
 
-    def _take_first_allowed(
-        self,
-        queue: Queue,
-        target: Queue,
-        waiting: list[Running],
-        removed: Removed,
-        retry: dict[Queue, list[Running]],
-    ) -> bool:
-        """Take the first of a queue's candidates that the first strategy allows."""
-        mine, before = queue.share(), target.share()
-        final = self.strategies[0] is Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE
-        while waiting:
-            held = self.holds[waiting[0][3]]
-            target.remove(held)
-            after = target.share()
-            target.add(held)
-            if mine <= after if final else mine < before:
-                return self._take(target, waiting, removed)
-            retry.setdefault(target, []).append(waiting.pop(0))
+    def _take_first_allowed(self, mine: float, before: float, target: Queue, candidates: Sequence[Running]) -> bool:
+        """Take the first of a queue's candidates that the first strategy allows; equal ones are judged once."""
+        judged: dict[Amounts, bool] = {}
+        start = self.at.get(target, 0)
+        for number in range(start, len(candidates)):
+            held = self.holds[candidates[number][3]]
+            allowed = judged.get(held)
+            if allowed is None:
+                target.remove(held)
+                allowed = judged[held] = mine <= target.share() if self.final else mine < before
+                target.add(held)
+            if allowed:
+                self.at[target] = number
+                return self._take(target, candidates)
+            if target not in self.refused:
+                self.refused[target] = candidates[number]
+        self.at[target] = len(candidates)
         return False
 
-    def _second_pass(self, preemptor: Preemptor, retry: dict[Queue, list[Running]], removed: Removed) -> bool:
-        """Try the first candidate of each queue once more, against the share its queue has now."""
+    def second_pass(self) -> bool:
+        """Try the first refused candidate of each queue once more, against the share its queue has now."""
         line = sorted(
-            (place_of(target, waiting[0], own=False), target) for target, waiting in retry.items() if target.borrows()
+            (place_of(target, entry, own=False), target) for target, entry in self.refused.items() if target.borrows()
         )
-        mine = preemptor.queue.share()
+        mine = self.queue.share()
         for place, target in line:
-            if mine < -place[0]:
-                self._take(target, retry[target], removed)
-                if self._fits_without(preemptor):
-                    return True
+            if mine >= -place[0]:
+                break  # the others have no greater shares
+            rank = self.refused[target][3]
+            target.remove(self.holds[rank])
+            self.removed.append((target, rank))
+            if self._fits():
+                return True
         return False
 
-    def _fits_without(self, preemptor: Preemptor) -> bool:
+    def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
-        queue = preemptor.queue
-        queue.remove(preemptor.asks)
-        answer = queue.fits(preemptor.asks)
-        queue.add(preemptor.asks)
+        queue, asks = self.queue, self.preemptor.asks
+        queue.remove(asks)
+        answer = queue.fits(asks)
+        queue.add(asks)
         return answer

@@ -7,7 +7,7 @@ A place in the lists is a flavor and resource that some job requests or holds; n
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +107,17 @@ class Queue:
         self.sticky = NOBODY
         self.waits = waits
         """Where each job waits, by rank: its kind, or `None`; shared by all queues."""
+
+    plain: ClassVar[bool] = False
+    """Whether there is one place only, of which everybody holds something."""
+
+    def signature(self) -> tuple[object, ...]:
+        """Return what the future depends on: who runs in which order, who waits in line and who does not."""
+        waits = self.waits
+        lines = (
+            (kind.marked, sorted({rank for rank in kind.heap if waits[rank] is kind})) for kind in self.kinds.values()
+        )
+        return self.sticky, tuple(entry[3] for entry in self.running), tuple((m, *ranks) for m, ranks in lines)
 
     # Quota
 
@@ -256,3 +267,31 @@ class Queue:
             if heap:
                 self.line.append(heap[0])
         heapify(self.line)
+
+
+class OnePlace(Queue):
+    """A queue where everybody asks for one and the same flavor and resource: the same answers, sooner."""
+
+    __slots__ = ()
+    plain: ClassVar[bool] = True
+
+    def fits(self, asks: Amounts) -> bool:
+        """Say whether amounts fit as things stand."""
+        return all(amount <= 0 or amount <= self.available(0) for _, amount in asks)
+
+    def exceeds(self, mask: int) -> bool:
+        """Say whether the queue uses more than its own quota."""
+        return bool(mask) and self.used[0] > self.nominal[0]
+
+    def borrows(self) -> bool:
+        """Say whether the queue holds more than its quota, if it has one."""
+        return self.used[0] > self.nominal[0] and bool(self.counted)
+
+    def share(self) -> float:
+        """Return the dominant resource share as a number to compare by."""
+        over = self.used[0] - self.nominal[0]
+        lendable = self.tree.lendable[0]
+        if over <= 0 or lendable <= 0 or not self.counted:
+            return 0.0
+        weight = self.spec.weight
+        return 1000.0 * over / lendable * _INFINITE if weight == 0 else 1000.0 * over / lendable / weight

@@ -13,7 +13,7 @@ from taskgov.futures.standing import NOT_RUNNING
 from taskgov.futures.starts import Starts, Stay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from taskgov.futures.jobs import Jobs
     from taskgov.futures.queues import Tree
@@ -37,37 +37,53 @@ class _Replay(Cycles):
     def __init__(self, setting: Setting, jobs: Jobs, changes: Sequence[Change]) -> None:
         super().__init__(setting, jobs)
         self.changes = sorted(changes, key=lambda change: change.at)
+        self.arrived = 0
         self.changes.reverse()  # the next is the last; of one moment they come in the order in which they were given
 
     def run(self, until: Instant) -> Starts:
         """Let time pass."""
-        arrivals, arrived, now = self.jobs.arrivals, 0, 0
-        ends, looks = self.ends, self.looks
+        arrivals, ends, looks, now = self.jobs.arrivals, self.ends, self.looks, 0
         while not self.loop:
             while ends and self.number_of[ends[0][2]] != ends[0][1]:
                 heappop(ends)  # preempted meanwhile
-            coming = arrivals[arrived][0] if arrived < len(arrivals) else _NEVER
-            changing = self.changes[-1].at if self.changes else _NEVER
-            due = min(coming, changing, ends[0][0] if ends else _NEVER, looks[0][0] if looks else _NEVER)
+            due = arrivals[self.arrived][0] if self.arrived < len(arrivals) else _NEVER
+            if self.changes:
+                due = min(due, self.changes[-1].at)
+            if ends and ends[0][0] < due:
+                due = ends[0][0]
+            if looks and looks[0][0] < due:
+                due = looks[0][0]
             if due > until or due == _NEVER:
                 break
             now = due
-            while ends and ends[0][0] == now:
-                _, number, rank = heappop(ends)
-                if self.number_of[rank] == number:
-                    self._end(rank, now)
-            while arrived < len(arrivals) and arrivals[arrived][0] == now:
-                self._arrive(arrivals[arrived][1], now)
-                arrived += 1
-            while self.changes and self.changes[-1].at == now:
-                self.preemptions.clear()
-                self.count.change(self.changes.pop().queues)
-            while looks and looks[0][0] == now:
-                tree = heappop(looks)[2]
-                tree.due = False
-                self._look_again(tree)
-            self._moment(now)
+            self._moment(self._due(now), now)
         return self._starts(now)
+
+    def _due(self, now: Instant) -> Iterable[Tree]:
+        """Do what is due: ends, then arrivals and changes, then looks at who is inadmissible; return whom it concerns.
+
+        Ends of jobs that were preempted meanwhile may be left among them.
+        """
+        arrivals, ends, looks = self.jobs.arrivals, self.ends, self.looks
+        touched: dict[Tree, None] = {}
+        while ends and ends[0][0] == now:
+            _, number, rank = heappop(ends)
+            if self.number_of[rank] == number:
+                touched[self._end(rank, now)] = None
+        while self.arrived < len(arrivals) and arrivals[self.arrived][0] == now:
+            touched[self._arrive(arrivals[self.arrived][1], now)] = None
+            self.arrived += 1
+        while self.changes and self.changes[-1].at == now:
+            self.news()
+            self.taking.forget()
+            self.count.change(self.changes.pop().queues)
+            touched.update(dict.fromkeys(self.trees))
+        while looks and looks[0][0] == now:
+            tree = heappop(looks)[2]
+            tree.due = False
+            self._look_again(tree)
+            touched[tree] = None
+        return touched
 
     def _starts(self, now: Instant) -> Starts:
         index = self.jobs.index
@@ -79,26 +95,35 @@ class _Replay(Cycles):
         ]
         return Starts(stays, now, tuple(sorted(index[rank] for rank in self.loop)))
 
-    def _arrive(self, rank: int, now: Instant) -> None:
-        self.preemptions.clear()
+    def _arrive(self, rank: int, now: Instant) -> Tree:
+        self.news()
         entry, kind = self.entry_of[rank], self.kind_of[rank]
         if entry is not NOT_RUNNING:
             job = self.jobs.jobs[self.jobs.index[rank]]
             self.begin(rank, now, job.run_time if job.remaining is None else job.remaining)
         else:
             kind.queue.push(rank, kind)
+        return kind.queue.tree
 
-    def _end(self, rank: int, now: Instant) -> None:
-        self.preemptions.clear()
-        self.leave(rank)
+    def _end(self, rank: int, now: Instant) -> Tree:
+        self.news()
         self.stays.append(Stay(rank, self.started[rank], now, preempted=False))
+        return self.leave(rank)
 
-    def _moment(self, now: Instant) -> None:
-        for tree in self.trees:
+    def _moment(self, touched: Iterable[Tree], now: Instant) -> None:
+        """Run cycles in these trees until nobody is in line."""
+        for tree in touched:
             self._notice(tree, now)
-            while not self.loop and any(queue.active and queue.open for queue in tree.queues):
-                self.cycle(tree, now)
+            while self.cycle(tree, now):
                 self._notice(tree, now)
+                if self.suspicious:
+                    self.look_for_loop(self._coming(), now)
+                    if self.loop:
+                        return
+
+    def _coming(self) -> Iterator[Instant]:
+        yield from (at for at, _ in self.jobs.arrivals[self.arrived :])
+        yield from (change.at for change in self.changes)
 
     def _notice(self, tree: Tree, now: Instant) -> None:
         """Give a tree with new room another look: at once, or when its batch is due."""

@@ -7,17 +7,21 @@ from heapq import heappush
 from typing import TYPE_CHECKING, Final
 
 from taskgov.futures.counting import Count
+from taskgov.futures.fair_taking import FairTaking
 from taskgov.futures.queues import NOBODY
 from taskgov.futures.starts import Stay
+from taskgov.futures.taking import ClassicalTaking
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from taskgov.futures.jobs import Jobs
     from taskgov.futures.queues import Amounts, Queue, Running, Tree
     from taskgov.futures.setting import Setting
     from taskgov.scheduling.instants import Instant
 
-MOST_PREEMPTIONS: Final = 20
-"""So many preemptions of one job, with nothing new in between, are taken for a loop."""
+SUSPICIOUS: Final = 8
+"""At each so many preemptions of one job, with nothing new in between, whole states are compared."""
 NOT_RUNNING: Final = (0, 0, 0, NOBODY)
 
 
@@ -43,9 +47,13 @@ class Standing:
         self.looks: list[tuple[Instant, int, Tree]] = []
         self.stays: list[Stay] = []
         self.preemptions: dict[int, int] = {}
+        self.suspicious = False
         self.loop: tuple[int, ...] = ()
-        self._take_running(count)
+        search = FairTaking if self.fair else ClassicalTaking
+        self.taking = search(setting.config, self.holds, self.masks, [turn[1] for turn in jobs.turn])
+        self.seen: set[object] = set()
         self.count = count
+        self._take_running(count)
 
     def _take_running(self, count: Count) -> None:
         """Count those who run already."""
@@ -68,6 +76,7 @@ class Standing:
         self.entry_of[rank] = entry
         self.queue_of[rank] = queue
         insort(queue.running, entry)
+        self.taking.forget()
 
     def begin(self, rank: int, now: Instant, run_time: int) -> None:
         """Note when a job that runs from now on will end."""
@@ -84,6 +93,7 @@ class Standing:
         self.entry_of[rank] = NOT_RUNNING
         self.number_of[rank] = 0
         queue.tree.notified = True
+        self.taking.forget()
         return queue.tree
 
     def preempt(self, rank: int, now: Instant) -> None:
@@ -92,6 +102,25 @@ class Standing:
         self.leave(rank)
         self.stays.append(Stay(rank, self.started[rank], now, preempted=True))
         times = self.preemptions[rank] = self.preemptions.get(rank, 0) + 1
-        if times > MOST_PREEMPTIONS:
-            self.loop = tuple(rank for rank, times in self.preemptions.items() if times > MOST_PREEMPTIONS // 2)
+        self.suspicious = self.suspicious or times % SUSPICIOUS == 0
         kind.queue.push(rank, kind)
+
+    def news(self) -> None:
+        """Forget earlier states: something happened that they could not know."""
+        if self.preemptions:
+            self.preemptions.clear()
+            self.seen.clear()
+
+    def look_for_loop(self, coming: Iterable[Instant], now: Instant) -> None:
+        """Compare states once somebody is preempted again and again: the same state twice comes forever.
+
+        `coming` are the moments at which something else will happen.
+        """
+        self.suspicious = False
+        ends = sorted(end - now for end, number, rank in self.ends if self.number_of[rank] == number)
+        looks = sorted((look - now, number) for look, number, _ in self.looks)
+        queues = tuple(queue.signature() for tree in self.trees for queue in tree.queues)
+        state = (queues, tuple(ends), tuple(look for look, _ in looks), tuple(at - now for at in coming))
+        if state in self.seen:
+            self.loop = tuple(rank for rank, times in self.preemptions.items() if times >= SUSPICIOUS)
+        self.seen.add(state)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from taskgov.futures.queues import Amounts, Queue, Running
     from taskgov.scheduling.config import ManagerConfig
@@ -52,34 +52,20 @@ class Taking:
         self.known: dict[object, Line] = {}
 
     def forget(self) -> None:
-        """Something changed."""
-        if self.known:
-            self.known = {}
+        """Somebody came or left, or quotas changed: what was found out does not hold any more."""
+        self.known.clear()
 
     # Candidates
 
     def own(self, preemptor: Preemptor) -> list[Running]:
         """Return those of the preemptor's own queue that `withinClusterQueue` lets it take, in order."""
-        queue, mask, masks = preemptor.queue, preemptor.mask, self.masks
+        queue = preemptor.queue
         policy = queue.spec.preemption.within_cluster_queue
-        if policy == ANY:
-            return [entry for entry in queue.running if masks[entry[3]] & mask]
-        if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL}:
+        if not queue.running or policy in {NEVER, ""}:
             return []
-        beyond = preemptor.priority + (policy == LOWER_OR_NEWER_EQUAL)
-        running = queue.running[: bisect_left(queue.running, (beyond,))]
-        allows = self._allows(policy, preemptor)
-        return [entry for entry in running if masks[entry[3]] & mask and allows(entry)]
-
-    def _allows(self, policy: str, preemptor: Preemptor) -> Callable[[Running], bool]:
-        priority, created, ages = preemptor.priority, preemptor.since, self.since
-        if policy == ANY:
-            return lambda _: True
-        if policy == LOWER_PRIORITY:
-            return lambda entry: entry[0] < priority
-        if policy == LOWER_OR_NEWER_EQUAL:
-            return lambda entry: entry[0] < priority or (entry[0] == priority and created < ages[entry[3]])
-        return lambda _: False
+        if policy == LOWER_PRIORITY and queue.running[0][0] >= preemptor.priority:
+            return []  # the order is by priority: nobody has a lower one
+        return self._candidates(queue, preemptor, policy)
 
     def others(self, preemptor: Preemptor) -> Line:
         """Return the borrowing queues of the tree by share, with their candidates; the own one may be among them."""
@@ -87,7 +73,7 @@ class Taking:
         policy = queue.spec.preemption.reclaim_within_cohort
         if queue.alone or policy in {NEVER, ""}:
             return []
-        question = (id(queue.tree), preemptor.mask, policy, *_asked_of(policy, preemptor))
+        question = (queue.tree, preemptor.mask, policy, *_asked_of(policy, preemptor))
         line = self.known.get(question)
         if line is None:
             line = []
@@ -101,8 +87,17 @@ class Taking:
         return line
 
     def _candidates(self, queue: Queue, preemptor: Preemptor, policy: str) -> list[Running]:
-        allows, mask, masks = self._allows(policy, preemptor), preemptor.mask, self.masks
-        return [entry for entry in queue.running if masks[entry[3]] & mask and allows(entry)]
+        """Return the jobs of a queue that hold what is lacking, as far as a policy allows to take from them."""
+        running, mask, masks, priority = queue.running, preemptor.mask, self.masks, preemptor.priority
+        if policy == LOWER_PRIORITY:
+            running = running[: bisect_left(running, (priority,))]
+        elif policy == LOWER_OR_NEWER_EQUAL:
+            created, ages = preemptor.since, self.since
+            running = running[: bisect_left(running, (priority + 1,))]
+            running = [entry for entry in running if entry[0] < priority or created < ages[entry[3]]]
+        elif policy != ANY:
+            return []
+        return running if queue.plain else [entry for entry in running if masks[entry[3]] & mask]
 
     def fill_back(self, preemptor: Preemptor, removed: Removed, *, borrow: bool) -> list[int]:
         """Give victims back, from the last but one to the first, wherever the preemptor still fits."""
