@@ -54,6 +54,7 @@ class Count:
                 queue.spec = spec
                 queue.open = self._is_open(spec)
                 queue.tree.notified = True
+                queue.tree.active = sum(each.active for each in queue.tree.queues if each.open)
         self._settle_limits()
         for queue in self.queues.values():
             for (pod_sets, _), kind in queue.kinds.items():

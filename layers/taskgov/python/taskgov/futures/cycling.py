@@ -33,15 +33,17 @@ class _Entry(NamedTuple):
 class Cycles(Standing):
     """Runs cycles on what stands."""
 
-    def cycle(self, tree: Tree, now: Instant) -> bool:
-        """Look at one head of each queue of a tree; say whether anybody was in line."""
-        heads = [queue for queue in tree.queues if queue.active and queue.open]
-        entries = [entry for queue in heads if (entry := self._nominate(queue)) is not None]
+    def cycle(self, tree: Tree, now: Instant) -> None:
+        """Look at one head of each queue of a tree."""
+        entries = [
+            entry
+            for queue in tree.queues
+            if queue.active and queue.open and (entry := self._nominate(queue)) is not None
+        ]
         if len(entries) == 1 and (not entries[0].lacking or entries[0].victims):
             self._do(entries[0], now)
         elif entries:
             self._process_all(entries, now)
-        return bool(heads)
 
     def _nominate(self, queue: Queue) -> _Entry | None:
         """Judge one head; one that nothing can be done for joins the inadmissible."""

@@ -19,10 +19,12 @@ class FairTaking(Taking):
 
     def victims(self, preemptor: Preemptor) -> list[int]:
         """Return the ranks of those that make room for the preemptor, or none."""
-        own, others = self.own(preemptor), self.others(preemptor)
+        queue, own = preemptor.queue, self.own(preemptor)
+        if not own and not queue.may_ever_fit(preemptor.asks):
+            return []
+        others = self.others(preemptor)
         if not own and not others:
             return []
-        queue = preemptor.queue
         queue.add(preemptor.asks)
         within = not queue.exceeds(preemptor.mask)
         if not within and not own and _is_behind(queue, others):

@@ -6,7 +6,7 @@ A place in the lists is a flavor and resource that some job requests or holds; n
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _INFINITE: Final = 2.0**600
 class Kind:
     """Jobs of one queue that are alike: of equal shape and priority. While it is `marked`, none of them is in line."""
 
-    __slots__ = ("asks", "heap", "marked", "mask", "may_preempt", "priority", "queue", "size")
+    __slots__ = ("asks", "heap", "marked", "mask", "may_preempt", "offered", "priority", "queue", "size")
 
     def __init__(self, queue: Queue, priority: int) -> None:
         self.queue = queue
@@ -41,6 +41,8 @@ class Kind:
         self.may_preempt = 0
         """The places that preemption could free, as bits."""
         self.heap: list[int] = []
+        self.offered = NOBODY
+        """Who of them stands in the queue's line."""
         self.size = 0
         self.marked = False
 
@@ -48,7 +50,7 @@ class Kind:
 class Tree:
     """A cohort with its queues, or a queue on its own: those who lend to one another."""
 
-    __slots__ = ("due", "lendable", "notified", "queues", "subtree", "used")
+    __slots__ = ("active", "due", "lendable", "marked", "notified", "queues", "subtree", "used")
 
     def __init__(self, places: int) -> None:
         self.queues: list[Queue] = []
@@ -56,8 +58,14 @@ class Tree:
         self.used = [0] * places
         self.lendable = [0] * places
         """What the whole tree has of a place's resource, over all flavors."""
+        self.active = 0
+        """How many jobs are in line in open queues."""
+        self.marked: dict[Queue, None] = {}
+        """The queues in which somebody is inadmissible."""
         self.notified = False
+        """Whether room was freed since its inadmissible jobs had another look."""
         self.due = False
+        """Whether another look is planned."""
 
 
 class Queue:
@@ -71,6 +79,7 @@ class Queue:
         "limit",
         "line",
         "local",
+        "marked",
         "nominal",
         "number",
         "open",
@@ -102,6 +111,7 @@ class Queue:
         """The places of which the queue has a quota, those of one resource together."""
         self.running: list[Running] = []
         self.kinds: dict[Shape, Kind] = {}
+        self.marked: list[Kind] = []
         self.line: list[int] = []
         self.active = 0
         self.sticky = NOBODY
@@ -135,6 +145,13 @@ class Queue:
         limit = self.room[place]
         return (limit if limit < room else room) - spilled  # noqa: FURB136 -- as above
 
+    def may_ever_fit(self, asks: Amounts) -> bool:
+        """Say whether amounts fit the borrowing limit while this queue keeps what it has, if all others left."""
+        if self.alone:
+            return True
+        used, nominal, limit = self.used, self.nominal, self.limit
+        return all(amount <= 0 or used[place] + amount <= nominal[place] + limit[place] for place, amount in asks)
+
     def fits(self, asks: Amounts) -> bool:
         """Say whether amounts fit as things stand."""
         for place, amount in asks:  # noqa: SIM110 -- asked more often than all else: a generator costs as much again
@@ -166,17 +183,19 @@ class Queue:
 
     def hold(self, amounts: Amounts) -> None:
         """Keep amounts for somebody until the cycle ends; a negative one counts in the queue alone, as in Kueue."""
-        self.add(tuple(ask for ask in amounts if ask[1] > 0))
         for place, amount in amounts:
             if amount < 0:
                 self.used[place] += amount
+            else:
+                self.add(((place, amount),))
 
     def let_go(self, amounts: Amounts) -> None:
         """Undo `hold`."""
         for place, amount in amounts:
             if amount < 0:
                 self.used[place] -= amount
-        self.remove(tuple(ask for ask in amounts if ask[1] > 0))
+            else:
+                self.remove(((place, amount),))
 
     def would_borrow(self, asks: Amounts) -> bool:
         """Say whether amounts exceed the queue's own quota of any place."""
@@ -215,9 +234,14 @@ class Queue:
         heappush(kind.heap, rank)
         kind.size += 1
         if not kind.marked:
-            self.active += 1
-            if kind.heap[0] == rank:
-                heappush(self.line, rank)
+            self._count(1)
+            self._offer(kind)
+
+    def _count(self, jobs: int) -> None:
+        """Count jobs that come in line, or leave it."""
+        self.active += jobs
+        if self.open:
+            self.tree.active += jobs
 
     def pop(self, kind_of: Sequence[Kind]) -> int:
         """Take the next in line, the sticky one first; somebody must be active."""
@@ -229,44 +253,49 @@ class Queue:
                 kind = self._offered(rank, kind_of[rank])
         self.waits[rank] = None
         kind.size -= 1
-        self.active -= 1
+        self._count(-1)
         return rank
 
     def _offered(self, rank: int, kind: Kind) -> Kind | None:
         """Return the kind of a rank that was first in line if it still waits as its first; offer who is first now."""
+        if kind.offered == rank:
+            kind.offered = NOBODY
         if kind.marked:
             return None
         heap = kind.heap
         valid = heap and heap[0] == rank and self.waits[rank] is kind
         while heap and (heap[0] == rank or self.waits[heap[0]] is not kind):
             heappop(heap)
-        if heap:
-            heappush(self.line, heap[0])
+        self._offer(kind)
         return kind if valid else None
+
+    def _offer(self, kind: Kind) -> None:
+        """Let the first of a kind compete with those of the others."""
+        if kind.heap and kind.heap[0] != kind.offered:
+            kind.offered = kind.heap[0]
+            heappush(self.line, kind.offered)
 
     def mark(self, rank: int, kind: Kind) -> None:
         """Take back a job that cannot be admitted: all of its kind are inadmissible until the next look."""
         if not kind.marked:
             kind.marked = True
-            self.active -= kind.size
+            self.marked.append(kind)
+            self.tree.marked[self] = None
+            self._count(-kind.size)
         self.waits[rank] = kind
         heappush(kind.heap, rank)
         kind.size += 1
 
     def release(self) -> None:
         """Put inadmissible jobs back in line."""
-        for kind in self.kinds.values():
-            if kind.marked:
-                kind.marked = False
-                self.active += kind.size
-        self.line = []
-        for kind in self.kinds.values():
+        for kind in self.marked:
+            kind.marked = False
+            self._count(kind.size)
             heap = kind.heap
             while heap and self.waits[heap[0]] is not kind:
                 heappop(heap)
-            if heap:
-                self.line.append(heap[0])
-        heapify(self.line)
+            self._offer(kind)
+        self.marked.clear()
 
 
 class OnePlace(Queue):
@@ -276,8 +305,27 @@ class OnePlace(Queue):
     plain: ClassVar[bool] = True
 
     def fits(self, asks: Amounts) -> bool:
-        """Say whether amounts fit as things stand."""
-        return all(amount <= 0 or amount <= self.available(0) for _, amount in asks)
+        """Say whether an amount fits as things stand."""
+        amount = asks[0][1]
+        return amount <= 0 or amount <= self.available(0)
+
+    def add(self, amounts: Amounts) -> None:
+        """Count usage."""
+        amount, before = amounts[0][1], self.used[0]
+        self.used[0] = before + amount
+        kept = self.local[0] - before
+        if kept <= 0:
+            self.tree.used[0] += amount
+        elif amount > kept:
+            self.tree.used[0] += amount - kept
+
+    def remove(self, amounts: Amounts) -> None:
+        """Undo `add`."""
+        amount, before = amounts[0][1], self.used[0]
+        self.used[0] = before - amount
+        spilled = before - self.local[0]
+        if spilled > 0:
+            self.tree.used[0] -= min(amount, spilled)
 
     def exceeds(self, mask: int) -> bool:
         """Say whether the queue uses more than its own quota."""

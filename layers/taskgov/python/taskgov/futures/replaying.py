@@ -114,7 +114,8 @@ class _Replay(Cycles):
         """Run cycles in these trees until nobody is in line."""
         for tree in touched:
             self._notice(tree, now)
-            while self.cycle(tree, now):
+            while tree.active:
+                self.cycle(tree, now)
                 self._notice(tree, now)
                 if self.suspicious:
                     self.look_for_loop(self._coming(), now)
@@ -136,5 +137,6 @@ class _Replay(Cycles):
 
     def _look_again(self, tree: Tree) -> None:
         tree.notified = False
-        for queue in tree.queues:
+        for queue in tree.marked:
             queue.release()
+        tree.marked.clear()

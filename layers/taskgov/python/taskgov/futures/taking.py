@@ -125,6 +125,8 @@ class ClassicalTaking(Taking):
     def victims(self, preemptor: Preemptor) -> list[int]:
         """Return the ranks of those that make room for the preemptor, none when no set of candidates does."""
         own = self.own(preemptor)
+        if not own and not preemptor.queue.may_ever_fit(preemptor.asks):
+            return []
         line = self._in_cohort(preemptor)
         for borrow in self._attempts(preemptor, line):
             victims = self._attempt(preemptor, own, line, borrow=borrow)
