@@ -299,7 +299,7 @@ class Queue:
 
 
 class OnePlace(Queue):
-    """A queue where everybody asks for one and the same flavor and resource: the same answers, sooner."""
+    """A queue where everybody requests one and the same flavor and resource: the same answers, sooner."""
 
     __slots__ = ()
     plain: ClassVar[bool] = True
