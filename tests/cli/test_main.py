@@ -82,8 +82,8 @@ def every_command() -> dict[str, Any]:
 
 COMMANDS = every_command()
 PROMISED = (
-    "status, snapshot, validate, plan, apply, approve, reject, rollback, explain, what-if, audit, replay, lease, "
-    "history, conformance, demo, local"
+    "status, snapshot, validate, plan, apply, approve, reject, rollback, explain, what-if, audit, replay, advise, "
+    "lease, history, conformance, demo, local"
 )
 
 

@@ -33,9 +33,24 @@ _FUTURES = (
     "starts",
     "taking",
 )
-NOT_REACHED: Mapping[str, str] = _WORK | dict.fromkeys(
-    ["taskgov.futures", *(f"taskgov.futures.{name}" for name in _FUTURES)], _REPLAY
+_ADVISE = "`taskgov advise` gives advice with it; it stands in the layer so that an audit can"
+_ADVICE = (
+    "advising",
+    "candidates",
+    "choosing",
+    "judging",
+    "noise",
+    "past",
+    "playing",
+    "proving",
+    "splits",
+    "today",
 )
+NOT_REACHED: Mapping[str, str] = {
+    **_WORK,
+    **dict.fromkeys(["taskgov.futures", *(f"taskgov.futures.{name}" for name in _FUTURES)], _REPLAY),
+    **dict.fromkeys(["taskgov.advice", *(f"taskgov.advice.{name}" for name in _ADVICE)], _ADVISE),
+}
 """Modules of the layer that no handler imports, each with its reason."""
 
 
@@ -80,6 +95,8 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.snapshot.codec.snapshot_to_json": "the same of snapshots, and what `taskgov snapshot` writes",
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
+    "taskgov.advice.advising.Adviser": _ADVISE,
+    "taskgov.advice.today.today_of": _ADVISE,
     "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
     "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",

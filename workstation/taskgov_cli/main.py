@@ -48,6 +48,10 @@ ASK: Final = {
         "taskgov_cli.replay:replay",
         "Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.",
     ),
+    "advise": Lazy(
+        "taskgov_cli.advise:advise",
+        "Advise on quotas, borrow limits and preemption from past work, with the proof. Nothing is applied.",
+    ),
 }
 CHANGE: Final = {
     "validate": Lazy(

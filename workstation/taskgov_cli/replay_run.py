@@ -111,7 +111,8 @@ def play(
 ) -> Outcome:
     """Replay a trace; `follow` plans again when capacity changes, else the first plan's quotas stay."""
     quotas = _Quotas(policy)
-    simulation = Simulation(_world(quotas.at(0.0, capacity[0][1]), policy), requeue_batch=BATCH, keep_finished=False)
+    world = world_of(quotas.at(0.0, capacity[0][1]), policy.scheduler_config or SchedulerConfig())
+    simulation = Simulation(world, requeue_batch=BATCH, keep_finished=False)
     for at, gpus in capacity[1:] if follow else ():
         for queue in _queues(quotas.at(at, gpus)):
             simulation.change(queue, round(at * SECOND))
@@ -161,8 +162,8 @@ class _Quotas:
         return self._snapshot.quotas
 
 
-def _world(quotas: Iterable[ComputeQuota], policy: PolicyDocument) -> KueueModel:
-    scheduler = policy.scheduler_config or SchedulerConfig()
+def world_of(quotas: Iterable[ComputeQuota], scheduler: SchedulerConfig) -> KueueModel:
+    """Return the scheduling model with the Kueue objects that HyperPod makes of quotas and a cluster policy."""
     fair = scheduler.fair_share is None or scheduler.fair_share == "Enabled"
     world = KueueModel(ManagerConfig(fair_sharing=fair))
     rendered = render(quotas, scheduler, InstanceTypeTable())

@@ -1,0 +1,206 @@
+"""What should change, and how sure is that? Candidates are chosen on past weeks, and judged on later ones.
+
+A choice at a moment knows what came before it, and nothing else. Each candidate gets its quotas from one week and is
+replayed on the next: a candidate that is judged on the week that made its quotas looks better than it is. The proof is
+the same at earlier moments: what would have been chosen then, on the weeks that followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+from taskgov.advice.candidates import Candidate, Rule, Terms, alone, other_limits, terms_of
+from taskgov.advice.choosing import ALIKE, Tried, best_of
+from taskgov.advice.noise import jittered
+from taskgov.advice.past import Use, uses
+from taskgov.advice.proving import BLUR, Proof, because, gain_of, why_leave
+from taskgov.advice.splits import Split, splits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from taskgov.advice.judging import Result
+    from taskgov.advice.past import Past, Piece
+    from taskgov.advice.today import Today
+
+    Basis = Callable[[Mapping[str, Use]], Today]
+    """How teams stand at a moment, by what they used before it; a document says so whatever they used."""
+    Play = Callable[[Terms, Sequence[Piece]], Result]
+    """Replays work under the terms of a candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What should change from now on (`candidate`; None: leave it as it is), why, and the proof."""
+
+    candidate: Candidate | None
+    because: str
+    terms: Terms
+    """What everybody has with it: today's terms where it is left."""
+    today: Terms
+    tried: tuple[Tried, ...]
+    proofs: tuple[Proof, ...]
+    noise: float
+    """How far the gain moves by chance: two standard errors over the splits, or what jittered arrivals move it by."""
+
+    @property
+    def gain(self) -> float:
+        """By how much the mean wait over all splits is shorter."""
+        return gain_of(self.proofs)
+
+
+class Adviser:
+    """Gives advice on one history. What was replayed once is kept, for choices at other moments."""
+
+    def __init__(
+        self,
+        past: Past,
+        basis: Basis,
+        play: Play,
+        *,
+        looks_back: int = 4,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._past = past
+        self._basis = basis
+        self._play = play
+        self._looks_back = looks_back
+        self._tell = tell
+        self._priorities = len({piece.priority for piece in past.pieces}) > 1
+        self._work: dict[tuple[float, float, bool], tuple[Piece, ...]] = {}
+        self._results: dict[tuple[Terms, float, float, bool], Result] = {}
+
+    # Replays
+
+    def _used(self, first: float, last: float) -> dict[str, Use]:
+        return uses(self._past.seen(first, last), first, last)
+
+    def _pieces(self, first: float, last: float, *, seen: bool) -> tuple[Piece, ...]:
+        key = (first, last, seen)
+        if key not in self._work:
+            self._work[key] = (self._past.seen if seen else self._past.between)(first, last)
+        return self._work[key]
+
+    def _result(self, terms: Terms, first: float, last: float, *, seen: bool) -> Result:
+        key = (terms, first, last, seen)
+        if key not in self._results:
+            self._results[key] = self._play(terms, self._pieces(first, last, seen=seen))
+        return self._results[key]
+
+    def result(self, candidate: Candidate, split: Split, *, seen: bool = False, by_itself: bool = False) -> Result:
+        """Return what a candidate comes to on the later part of a split, with quotas from the earlier part.
+
+        With `seen`, jobs count as far as they were known at the end of the split.
+        """
+        use = self._used(split.first, split.middle)
+        terms = terms_of(candidate, use, self._basis(use))
+        return self._result(alone(terms) if by_itself else terms, split.middle, split.last, seen=seen)
+
+    def as_it_is(self) -> Candidate:
+        """Return the candidate that changes nothing."""
+        return Candidate(Rule.TODAY, None, self._basis({}).fair)
+
+    # Choosing
+
+    def choose(self, moment: float) -> tuple[Candidate, tuple[Tried, ...]]:
+        """Return the best candidate by the weeks before a moment, and all that were tried, in that order.
+
+        One thing is chosen after the other: the limit, the rule of the quotas, the limit again beside it, then how
+        preemption works. That is a fifth of all combinations; what is left out differs from what is tried in two
+        things at once.
+        """
+        weeks = splits(self._past, 1, self._looks_back, until=moment)
+        best = now = self.as_it_is()
+        if not weeks:
+            return best, ()
+        tried = {now: self._try(now, weeks, inf)}
+        for step in (self._limits, _rules, self._limits, self._preemption):
+            for candidate in tuple(step(best)):
+                if candidate not in tried:
+                    self._tell(f"trying {candidate.rule}, limit {candidate.limit}")
+                    bound = ALIKE * tried[best_of(tried.values(), now)].relative_wait
+                    tried[candidate] = self._try(candidate, weeks, bound)
+            best = best_of(tried.values(), now)
+        return best, tuple(tried.values())
+
+    def _limits(self, best: Candidate) -> Iterable[Candidate]:
+        return (replace(best, limit=limit) for limit in (None, *reversed(other_limits(self._basis({})))))
+
+    def _preemption(self, best: Candidate) -> Iterable[Candidate]:
+        yield replace(best, fair=not best.fair)
+        if self._priorities:
+            yield from (replace(best, never=never) for never in (False, True))
+
+    def _try(self, candidate: Candidate, weeks: Sequence[Split], bound: float) -> Tried:
+        """Replay a candidate on weeks, the last one first, until it cannot be better than `bound` any more."""
+        relative: list[float] = []
+        lost = work = 0.0
+        worse = teams = 0
+        for week in reversed(weeks):
+            today = self.result(self.as_it_is(), week, seen=True)
+            alone_ = self.result(self.as_it_is(), week, seen=True, by_itself=True)
+            own = self.result(candidate, week, seen=True)
+            relative.append((own.mean_wait + BLUR) / (today.mean_wait + BLUR))
+            lost, work = lost + own.lost_gpu_hours, work + own.work_gpu_hours
+            worse, teams = worse + len(own.worse_than(alone_)), teams + len(own.teams)
+            if sum(relative) > bound * len(weeks):
+                break
+        whole = len(relative) == len(weeks)
+        return Tried(candidate, fmean(relative), lost / work if work else 0.0, worse, teams, whole)
+
+    # Proving
+
+    def prove(self, weeks: int = 2, most: int = 10) -> tuple[Proof, ...]:
+        """Return what choices at earlier moments came to, on the weeks that followed each of them."""
+        proofs = []
+        for split in splits(self._past, weeks, most):
+            candidate, _ = self.choose(split.middle)
+            self._tell("proving on later weeks")
+            proofs.append(self.proof(candidate, split))
+        return tuple(proofs)
+
+    def proof(self, candidate: Candidate, split: Split) -> Proof:
+        """Return what a candidate comes to on the later part of a split."""
+        now = self.as_it_is()
+        results = self.result(now, split), self.result(candidate, split), self.result(now, split, by_itself=True)
+        return Proof(split, candidate, *results)
+
+    def inputs_of(self, proof: Proof) -> tuple[Terms, Terms, tuple[Piece, ...]]:
+        """Return today's terms, the advised terms and the work of a proof, for another model to replay."""
+        split = proof.split
+        use = self._used(split.first, split.middle)
+        today = self._basis(use)
+        before, after = (terms_of(own, use, today) for own in (self.as_it_is(), proof.candidate))
+        return before, after, self._pieces(split.middle, split.last, seen=False)
+
+    def noise(self, proofs: Sequence[Proof], seeds: Sequence[int] = (1, 2)) -> float:
+        """Return how far the gain moves by chance: by two standard errors of the splits, or by jittered arrivals."""
+        gains = [proof.gain for proof in proofs]
+        spread = 2 * stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else 1.0
+        moved = [abs(gain_of([self._shaken(proof, seed) for proof in proofs]) - gain_of(proofs)) for seed in seeds]
+        return max(spread, *moved, 0.0)
+
+    def _shaken(self, proof: Proof, seed: int) -> Proof:
+        before, after, work = self.inputs_of(proof)
+        pieces = jittered(work, seed, proof.split.middle, proof.split.last)
+        return replace(proof, today=self._play(before, pieces), advised=self._play(after, pieces))
+
+    def advise(self, weeks: int = 2, most: int = 10) -> Advice:
+        """Return what should change from the end of the history on, with its proof; or that nothing should."""
+        proofs = self.prove(weeks, most)
+        best, tried = self.choose(self._past.end)
+        use = self._used(self._past.end - weeks * 7 * 86400.0, self._past.end)
+        today = self._basis(use)
+        now = terms_of(self.as_it_is(), use, today)
+        noise = self.noise(proofs) if proofs and best != self.as_it_is() else 0.0
+        why_not = why_leave(best, self.as_it_is(), proofs, noise)
+        if why_not:
+            return Advice(None, why_not, now, now, tried, proofs, noise)
+        return Advice(best, because(proofs, noise), terms_of(best, use, today), now, tried, proofs, noise)
+
+
+def _rules(best: Candidate) -> Iterable[Candidate]:
+    return (replace(best, rule=rule) for rule in Rule)

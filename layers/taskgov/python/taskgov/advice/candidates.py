@@ -1,0 +1,133 @@
+"""Which settings are worth a try? A few rules of quotas, limits and preemption, and never a search over the quotas.
+
+A search over single quotas finds numbers that fit the past alone. A rule has one thing to choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import isqrt
+from typing import TYPE_CHECKING, Final
+
+from taskgov.advice.past import Use
+from taskgov.division import Party, divide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from taskgov.advice.today import TeamToday, Today
+
+NO_LIMIT: Final = 10_000
+"""The highest borrow limit that the API takes: as good as none."""
+LIMITS: Final = (50, 100, 200, 500, NO_LIMIT)
+
+
+class Rule(StrEnum):
+    """From what a team used to its part of the quotas: stable tokens."""
+
+    TODAY = "today"
+    """As it is."""
+    USE = "use"
+    """In proportion to the GPU-hours."""
+    PEAK = "peak"
+    """In proportion to the 95 % peak of the hours."""
+    ROOT = "root"
+    """In proportion to the square root of the GPU-hours: nearer to equal."""
+    WATER = "water"
+    """Everybody the same, up to the own 95 % peak; what is left by peak."""
+    EQUAL = "equal"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Candidate:
+    """A rule of quotas, the borrow limit of all who borrow (None: today's), and how preemption works."""
+
+    rule: Rule
+    limit: int | None = None
+    fair: bool = True
+    """`FairShare`: who borrows least goes first, and whoever borrows more may be preempted for it."""
+    never: bool | None = None
+    """`PreemptTeamTasks: Never` for all; None: as each team has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamTerms:
+    """What a team has in a replay: GPUs, how many it may borrow, and its rules. A limit of None stands alone."""
+
+    quota: int
+    limit: int | None
+    weight: int
+    never: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What jobs run under in a replay: everybody's terms, by team."""
+
+    teams: tuple[tuple[str, TeamTerms], ...]
+    fair: bool
+
+
+def other_limits(today: Today) -> tuple[int, ...]:
+    """Return the limits that are worth a try: all but one that everybody has today."""
+    limits = {team.limit for team in today.teams if team.borrows}
+    return tuple(limit for limit in LIMITS if limits and limits != {limit})
+
+
+def terms_of(candidate: Candidate, use: Mapping[str, Use], today: Today) -> Terms:
+    """Return what a candidate gives everybody, by what they used."""
+    quotas = quotas_of(candidate.rule, use, today)
+    return Terms(tuple((team.team, _terms(candidate, team, quotas[team.team])) for team in today.teams), candidate.fair)
+
+
+def _terms(candidate: Candidate, team: TeamToday, quota: int) -> TeamTerms:
+    percent = team.limit if candidate.limit is None or not team.borrows else candidate.limit
+    never = team.never if candidate.never is None or team.why_held == "it is frozen" else candidate.never
+    return TeamTerms(quota, quota * percent // 100 if team.shares else None, team.weight, never)
+
+
+def alone(terms: Terms) -> Terms:
+    """Return the terms with the same quotas, of which nobody lends or borrows anything."""
+    return replace(terms, teams=tuple((team, replace(own, limit=None)) for team, own in terms.teams))
+
+
+def quotas_of(rule: Rule, use: Mapping[str, Use], today: Today) -> dict[str, int]:
+    """Return the quotas of a rule, in GPUs: what moves is divided anew, within bounds, in whole units."""
+    quotas = {team.team: team.quota for team in today.teams}
+    moving = [team for team in today.teams if team.moves]
+    if rule is Rule.TODAY or not moving:
+        return quotas
+    unit = today.unit
+    total = sum(team.quota for team in moving) // unit
+    weights = _weights(rule, [use.get(team.team, Use()) for team in moving], total * unit)
+    parties = [
+        Party(team.team, weight, team.least // unit, None if team.most is None else team.most // unit)
+        for team, weight in zip(moving, weights, strict=True)
+    ]
+    return quotas | {team: units * unit for team, units in divide(total, parties).items()}
+
+
+def _weights(rule: Rule, use: Sequence[Use], total: int) -> list[int]:
+    match rule:
+        case Rule.USE:
+            return [round(own.gpu_seconds) for own in use]
+        case Rule.PEAK:
+            return [round(1000 * own.peak) for own in use]
+        case Rule.ROOT:
+            return [isqrt(round(1_000_000 * own.gpu_seconds)) for own in use]
+        case Rule.WATER:
+            return [round(1000 * level) for level in _filled([own.peak for own in use], total)]
+        case Rule.EQUAL | Rule.TODAY:
+            return [1] * len(use)
+
+
+def _filled(needs: Sequence[float], total: float) -> Iterator[float]:
+    """Give each need as far as an equal level goes (max-min fairness), and what is left in proportion to the needs."""
+    left, given = total, dict[int, float]()
+    order = sorted(range(len(needs)), key=lambda place: needs[place])
+    for number, place in enumerate(order):
+        given[place] = min(needs[place], left / (len(needs) - number))
+        left -= given[place]
+    whole = sum(needs) or 1.0
+    yield from (given[place] + max(0.0, left) * need / whole for place, need in enumerate(needs))

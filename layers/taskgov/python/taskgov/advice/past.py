@@ -1,0 +1,100 @@
+"""What work came in the past, and how much of it each team used: the ground that rules of quotas stand on.
+
+Moments are seconds since the history began. Whoever looks back from a moment sees only what was known then: a job that
+still ran has run so far, and nobody knows for how much longer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+WEEK: Final = 7 * DAY
+
+
+class Piece(NamedTuple):
+    """A job: whose it is, when it came, how long it runs, how many GPUs it holds, and its priority."""
+
+    team: str
+    arrival: float
+    run_time: float
+    gpus: int
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Past:
+    """The work of a history, by arrival; `end` is the moment up to which it is known."""
+
+    pieces: tuple[Piece, ...]
+    end: float
+
+    @classmethod
+    def of(cls, pieces: Iterable[Piece], end: float | None = None) -> Past:
+        """Order the work, which is known up to its last arrival unless `end` says otherwise."""
+        ordered = tuple(sorted(pieces, key=lambda piece: (piece.arrival, piece)))
+        return cls(ordered, end if end is not None else ordered[-1].arrival if ordered else 0.0)
+
+    @cached_property
+    def teams(self) -> tuple[str, ...]:
+        """The teams whose work it is, by name."""
+        return tuple(sorted({piece.team for piece in self.pieces}))
+
+    @cached_property
+    def _arrivals(self) -> list[float]:
+        return [piece.arrival for piece in self.pieces]
+
+    def between(self, first: float, last: float) -> tuple[Piece, ...]:
+        """Return what came from one moment up to another."""
+        return self.pieces[bisect_left(self._arrivals, first) : bisect_left(self._arrivals, last)]
+
+    def seen(self, first: float, last: float) -> tuple[Piece, ...]:
+        """Return what came in this time as it was known at its end: what still ran had run so far.
+
+        Example:
+            >>> Past.of([Piece("a", 0, 100, 1), Piece("a", 50, 100, 1)]).seen(0, 120)
+            (Piece(team='a', arrival=0, run_time=100, gpus=1, priority=0), \
+Piece(team='a', arrival=50, run_time=70, gpus=1, priority=0))
+
+        """
+        return tuple(
+            piece._replace(run_time=min(piece.run_time, last - piece.arrival)) for piece in self.between(first, last)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a team asked for in a stretch of time."""
+
+    gpu_seconds: float = 0.0
+    peak: float = 0.0
+    """The 95th percentile of the hours: as many GPUs it would have held if nobody had waited."""
+
+
+def uses(pieces: Sequence[Piece], first: float, last: float) -> dict[str, Use]:
+    """Return what each team asked for in a stretch of time: each job from its arrival, as if nobody had waited."""
+    hours = max(1, round((last - first) / HOUR))
+    held: dict[str, list[float]] = {}
+    total: dict[str, float] = {}
+    for team, arrival, run_time, gpus, _ in pieces:
+        start, end = max(arrival, first) - first, min(arrival + run_time, last) - first
+        if end <= start:
+            continue
+        total[team] = total.get(team, 0.0) + gpus * (end - start)
+        means = held.setdefault(team, [0.0] * hours)
+        for hour in range(int(start // HOUR), min(int(end // HOUR), hours - 1) + 1):
+            means[hour] += gpus * (min(end, (hour + 1) * HOUR) - max(start, hour * HOUR)) / HOUR
+    return {team: Use(total[team], _percentile(held[team])) for team in sorted(total)}
+
+
+def _percentile(values: list[float]) -> float:
+    """Return the 95th percentile: the least value that 95 % of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-95 * len(ordered) // 100) - 1)]

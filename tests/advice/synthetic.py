@@ -1,0 +1,45 @@
+"""Made-up histories whose best advice is known: each fact about them stands in its function."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+from taskgov.advice.advising import Adviser
+from taskgov.advice.past import DAY, HOUR, Past, Piece
+from taskgov.advice.playing import Player
+from taskgov.advice.today import TeamToday, Today
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+WEEKS = 6
+
+
+def history(draw: Callable[[random.Random], Iterable[Piece]], seed: int = 7) -> Past:
+    return Past.of(draw(random.Random(seed)), WEEKS * 7 * DAY)  # noqa: S311 -- the same each time, no secret
+
+
+def steady(chance: random.Random, team: str, gpus: float, hours: float = 2.0, size: int = 1) -> Iterator[Piece]:
+    """Give jobs that would hold so many GPUs on average, all the time."""
+    at = 0.0
+    while at < WEEKS * 7 * DAY:
+        at += chance.expovariate(gpus / size) * hours * HOUR
+        yield Piece(team, at, chance.uniform(0.5, 1.5) * hours * HOUR, size)
+
+
+def by_clock(chance: random.Random, team: str, gpus: int, first: int, last: int) -> Iterator[Piece]:
+    """Give jobs that hold so many GPUs between two hours of each day, and nothing else."""
+    for day in range(WEEKS * 7):
+        for hour in range(first, last, 2):
+            for _ in range(gpus):
+                yield Piece(team, day * DAY + hour * HOUR + chance.uniform(0, HOUR / 4), 1.6 * HOUR, 1)
+
+
+def adviser(past: Past, *teams: TeamToday) -> Adviser:
+    today = Today(teams)
+    return Adviser(past, lambda _: today, Player(300), looks_back=2)
+
+
+team = partial(TeamToday, weight=10)

@@ -1,0 +1,184 @@
+"""`taskgov advise`: a diff of the document with its proof, or nothing; and what it cannot be asked."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from taskgov.advice.candidates import Candidate, Rule, terms_of
+from taskgov.advice.past import Use
+from taskgov.policy.parse import parse_policy
+from taskgov_cli.advise_policy import Ground, changed, ground_of, planned
+from taskgov_cli.main import app
+from tests.advice.synthetic import by_clock, history, steady
+from tests.support.memory import CLUSTER_ARN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+HEAD = f'apiVersion: taskgov/v1\ncluster: {{name: ml-cluster, arn: "{CLUSTER_ARN}"}}\n'
+DOCUMENT = (
+    HEAD
+    + """teams:
+  - name: burst  # comes in the morning
+    quota:
+      ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 2}]  # two
+      ResourceSharingConfig: {Strategy: LendAndBorrow, BorrowLimit: 50}
+  - name: calm
+    quota: {ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 8}]}
+"""
+)
+
+
+def advise(*words: object) -> Result:
+    return CliRunner().invoke(app, ["advise", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    past = history(lambda chance: [*by_clock(chance, "burst", 6, 8, 14), *steady(chance, "calm", 0.5)])
+    rows = [
+        f"{MONDAY + timedelta(seconds=round(p.arrival)):%F %T},{p.run_time:.0f},{p.gpus},0,{p.team}"
+        for p in past.pieces
+    ]
+    file = tmp_path_factory.mktemp("trace") / "trace.csv"
+    file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
+    return file
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    file = tmp_path / "policy.yaml"
+    file.write_text(DOCUMENT)
+    return file
+
+
+def test_the_answer_is_a_diff_that_is_applied_like_any_other(trace: Path, document: Path, tmp_path: Path) -> None:
+    output = tmp_path / "advised.yaml"
+    result = advise(trace, "--policy", document, "-o", output, "--no-exact")
+    assert result.exit_code == 0, result.output
+    assert document.read_text() == DOCUMENT
+    assert output.read_text() == DOCUMENT.replace("BorrowLimit: 50", "BorrowLimit: 200").replace(
+        "Count: 8}]}", "Count: 8}], ResourceSharingConfig: {BorrowLimit: 200}}"
+    )
+    assert parse_policy(output.read_bytes()).document is not None
+    for said in ("+      ResourceSharingConfig: {Strategy: LendAndBorrow, BorrowLimit: 200}", "Not simulated:"):
+        assert said in result.output
+    assert f"taskgov apply --policy {output}" in result.output
+
+
+def test_programs_get_the_proof_and_the_exact_model_agrees(trace: Path, document: Path) -> None:
+    result = advise(trace, "--policy", document, "--json")
+    data = json.loads(result.stdout)
+    assert data["advice"] == {"rule": "today", "limit": 200, "fair": True, "never": None}
+    assert data["terms"]["burst"]["advised"] == {"quota": 2, "limit": 4, "weight": 0, "never": False}
+    assert data["won"] == len(data["proofs"]) > 0
+    last = data["proofs"][-1]
+    assert data["exact"] == {"today": last["today"], "advised": last["advised"]}
+    assert data["document"].startswith(HEAD)
+
+
+def test_without_a_document_today_is_in_proportion_to_past_use(trace: Path) -> None:
+    result = advise(trace, "--gpus", 40, "--format", "markdown", "--no-exact")
+    assert result.exit_code == 0, result.output
+    assert "Leave it as it is" in result.output
+    assert "+++" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        (None, ["-o", "x.yaml"], "there is no document to change"),
+        ("teams: 1", [], "no valid policy document"),
+        (DOCUMENT.replace("calm", "quiet"), [], "has no team calm"),
+        (DOCUMENT, ["--instance-type", "ml.p5.48xlarge"], "must be a type with GPUs of the document"),
+        (HEAD, [], "--instance-type is missing"),
+        (DOCUMENT.replace("ml.g5.8xlarge", "ml.p5.48xlarge"), ["--gpus", "12"], "must be a multiple of 8"),
+        (
+            HEAD + "teams: [{name: calm, share: [{instanceType: ml.g5.8xlarge, percent: 50}]}, {name: burst}]",
+            [],
+            "--gpus is missing",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_said(
+    trace: Path, tmp_path: Path, text: str | None, words: list[str], said: str
+) -> None:
+    given = [trace, *words]
+    if text is not None:
+        (tmp_path / "odd.yaml").write_text(text)
+        given += ["--policy", tmp_path / "odd.yaml"]
+    result = advise(*given)
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.replace("│", " ").split())
+
+
+def ground(teams: str, more: str = "", gpus: int | None = None) -> Ground:
+    return ground_of(f"{HEAD}{more}teams:\n{teams}".encode(), None, gpus)
+
+
+KEPT = """
+  - {name: frozen, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 2}]}}
+  - name: strict
+    quota:
+      ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 1}]
+      ResourceSharingConfig: {Strategy: DontLend}
+  - {name: parts, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Accelerators: 8, VCpu: 96}]}}
+  - {name: small, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 4}]}}
+  - {name: large, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 4}]}}
+"""
+
+
+def test_floors_strategies_and_frozen_teams_of_the_document_are_kept() -> None:
+    kept = ground(KEPT, "guardrails: {freeze: [frozen], minimumQuota: {small: 16}}\n")
+    assert kept.today.unit == 8
+    terms = terms_of(Candidate(Rule.USE, 100), {"large": Use(1e6, 10)}, kept.today)
+    assert {team: own.quota for team, own in terms.teams} == {
+        "frozen": 16,
+        "strict": 8,
+        "parts": 8,
+        "small": 16,
+        "large": 48,
+    }
+    text = changed(kept, Candidate(Rule.USE, 100), terms)
+    document = parse_policy(text).document
+    assert document is not None
+    assert planned(kept, document) == {team: own.quota for team, own in terms.teams}
+    limits = [line.strip() for line in text.splitlines() if "BorrowLimit" in line]
+    assert [line.split(",")[0] for line in limits] == ["- {name: parts", "- {name: small", "- {name: large"]
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        "{instanceType: ml.g5.8xlarge, percent: 50}",
+        "{instanceType: ml.g5.8xlarge, weight: 3}",
+        "{instanceType: ml.g5.8xlarge, weight: 3, unit: accelerators, ceiling: 9}",
+    ],
+)
+def test_shares_are_changed_in_their_own_words(shares: str) -> None:
+    begun = ground("".join(f"  - {{name: {team}, share: [{shares}]}}\n" for team in "ab"), gpus=16)
+    assert [team.quota for team in begun.today.teams] == [8, 8]
+    candidate = Candidate(Rule.USE)
+    terms = terms_of(candidate, {"a": Use(3e6, 1), "b": Use(1e6, 1)}, begun.today)
+    document = parse_policy(changed(begun, candidate, terms)).document
+    assert document is not None
+    assert planned(begun, document) == {team: own.quota for team, own in terms.teams}
+    assert terms != terms_of(Candidate(Rule.TODAY), {}, begun.today)
+
+
+def test_preemption_is_written_where_it_changes() -> None:
+    begun = ground(KEPT)
+    candidate = Candidate(Rule.TODAY, None, fair=False, never=True)
+    text = changed(begun, candidate, terms_of(candidate, {}, begun.today))
+    document = parse_policy(text).document
+    assert document is not None
+    assert document.scheduler_config is not None
+    assert document.scheduler_config.fair_share == "Disabled"
+    assert [team.quota.preempt_team_tasks for team in document.teams if team.quota] == ["Never"] * 5
