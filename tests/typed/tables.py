@@ -21,7 +21,6 @@ WORDS: Final = {
     "NAMESPACE": "hyperpod-ns-team-a",
     "ROLE": "data-scientist",
     "ROLE_ARN": "arn:aws:iam::111122223333:role/data-scientist",
-    "STACK": "taskgov",
     "TABLE": "$(out TableName)",
     "TASK": "training",
     "TEAM": "team-a",
@@ -51,14 +50,19 @@ ACCOUNTS: Final[dict[str, Literal["apply", "bare"]]] = {
 }
 """Which account a command needs, if not the usual one: plans wait in `apply` mode, and `bare` has no quotas yet."""
 
+UNSET: Final = {"taskgov init ": "ml-cluster.yaml"}
+"""Files that are not there yet when a command begins like this: it writes them."""
+
 ENDS: Final = {
     "taskgov audit -s examples/snapshot.json -o reports": (1, "a finding is an error (docs/cli.md, exit codes)"),
+    "taskgov reject plan-4e41121266fc0018": (1, "it was approved before"),
     "taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning": (1, "there are findings"),
 }
 """Commands that end with another exit code than 0, as the page says."""
 
 NOT_TYPED: Final = {
     "sam": "needs Docker, or CloudFormation's change sets: `make test-slow`, `make test-local-invoke`",
+    "TASKGOV_REVISION=$(date +%s) sam": "the same",
     "pip install": "needs the package index: tests/cli/test_package.py builds the package and looks into it",
     "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
@@ -66,6 +70,21 @@ NOT_TYPED: Final = {
     "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
     "taskgov init plain-eks": "the same",
     "taskgov doctor plain-eks": "the same",
+    "taskgov review FILE": "needs a pipeline of a forge: tests/review",
+    "taskgov apply --policy FILE --reviewed forge": "the same",
+    "kubectl apply -f docs/rbac.yaml": "the embedded cluster has these rights; `make test-cluster` gives them",
+    "kubectl delete -f docs/rbac.yaml": "the same",
+    "sed s/team-a/nlp/g docs/rbac-team.yaml | kubectl apply": "the same",
+    "aws iam attach-role-policy": "the embedded account keeps managed policies as they are written, and attaches none",
+    "aws cloudformation detect-stack-drift": "the embedded account compares nothing with the template",
+    "aws logs tail": "version 2 of the AWS CLI has it, which is no package of the index",
+    "aws sqs start-message-move-task": "the embedded account moves no messages between queues",
+    "aws lambda invoke": "needs Docker: `make test-local-invoke` types it",
+    "aws cloudformation continue-update-rollback": "needs a deployment that failed",
+    "aws cloudformation deploy": "the embedded account takes no change set of another template",
+    "taskgov explain TEAM/JOB": "names a row of a table that tests/permissions/test_looking.py plays and writes",
+    "taskgov jobs --mine": "the same",
+    "kubectl -n kueue-system logs": "the embedded cluster runs no manager of Kueue, which it models",
     "cd examples/terraform": "needs the provider from Terraform's registry",
     "taskgov local": "is what everything is typed against",
     "taskgov smoke ml-sandbox": "needs a real account: `make smoke` plays it on the embedded one",
