@@ -70,8 +70,9 @@ def test_a_defect_of_ours_keeps_its_traceback() -> None:
         ({"AWS_DEFAULT_REGION": ""}, "set AWS_DEFAULT_REGION"),
         ({"AWS_DEFAULT_REGION": "bad region"}, "bad region"),
         ({"AWS_PROFILE": "nope"}, "(nope)"),
+        ({"AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": "no url"}, "no url: correct AWS_ENDPOINT_URL"),
     ],
-    ids=["no Region", "an empty Region", "a Region that cannot be", "an unknown profile"],
+    ids=["no Region", "an empty Region", "a Region that cannot be", "an unknown profile", "an endpoint that is none"],
 )
 def test_what_the_machine_lacks_is_named(settings: dict[str, str], words: str, tmp_path: Path) -> None:
     ended = run(["status", "--cluster", "ml-cluster"], tmp_path, settings)

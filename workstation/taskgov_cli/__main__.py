@@ -1,15 +1,24 @@
-"""The way in (`taskgov`, `python -m taskgov_cli`): also while it imports, Ctrl-C ends it without a traceback."""
+"""The way in (`taskgov`, `python -m taskgov_cli`): also while it imports, Ctrl-C ends it without a traceback.
+
+What the libraries of the command line would fail with on import is put right first: streams that are closed, or cannot
+write every character, and sizes of terminals that are no numbers.
+"""
 
 import os
 import sys
 
-INTERRUPTED = 130
-"""The exit code of a shell for SIGINT."""
+from taskgov_cli import INTERRUPTED
+
+SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")
+"""What rich and typer read as numbers."""
 
 
 def main() -> None:
     """Run the command line."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # for none it would read all that is installed
+    _settle_environment()
+    if not _settle_streams():
+        sys.stderr.write("Error: cannot write the answer: standard output is closed\n")
+        raise SystemExit(2)
     try:
         from taskgov_cli.main import main as run  # noqa: PLC0415 - see above
 
@@ -17,6 +26,26 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted.\n")
         raise SystemExit(INTERRUPTED) from None
+
+
+def _settle_environment() -> None:
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # for none it would read all that is installed
+    for name in SIZES:
+        value = os.environ.get(name, "1")
+        if not (value.isascii() and value.isdecimal() and int(value[:9]) > 0 and len(value) < 6):
+            del os.environ[name]
+
+
+def _settle_streams() -> bool:
+    """Let every text be written somehow; say whether there is a standard output."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115 - for the whole process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - for the whole process
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # names that are not in UTF-8, terminals that are not
+    return sys.stdout is not None
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
 from taskgov.services.series_cap import series_findings
 from taskgov_cli import live_reading, snapshots
+from taskgov_cli.files import put
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import NO, OK, SEVERITY_STYLE, AsJson, findings_table
+from taskgov_cli.output import NO, OK, SEVERITY_STYLE, AsJson, findings_table, working
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,7 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
     Example: taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning
     """
     known = snapshots.known(snapshot, cluster, policy, stack, context)
-    with snapshots.reported():
+    with snapshots.reported(), working("judging"):
         memory = live_reading.documents_of(stack if snapshot is None else None)
         name = known.cluster.name
         cut = series_findings(memory, name, known.taken_at)
@@ -83,7 +84,7 @@ def write(report: Report, folder: Path) -> list[Path]:
     contents = {"html": report_html(report), "json": report_json(report)}
     files = [folder / f"{stem}.{form}" for form in contents]
     for file, body in zip(files, contents.values(), strict=True):
-        file.write_bytes(body)
+        put(file, body)
     return files
 
 

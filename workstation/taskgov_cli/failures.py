@@ -4,40 +4,58 @@ from __future__ import annotations
 
 import os
 import sys
+from traceback import walk_tb
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
+from taskgov_cli import INTERRUPTED
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
     """Return the exit code and the sentence for an error that people cause or meet; None for a defect of ours."""
-    # Only who failed waits for the AWS SDK's errors.
-    from botocore import exceptions as aws  # noqa: PLC0415
-
-    from taskgov.errors import GovernanceError  # noqa: PLC0415
+    from taskgov.errors import GovernanceError  # noqa: PLC0415 - only who failed needs these
     from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE  # noqa: PLC0415
     from taskgov_cli.settings import SettingsError  # noqa: PLC0415
 
-    settings = {
-        aws.NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
-        aws.InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
-        aws.ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
-    }
     if isinstance(error, SettingsError):
         return NOT_UNDERSTOOD, str(error)
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes) and isinstance(error.strerror, str)
         of_file = f"{os.fsdecode(error.filename)}: {error.strerror}" if named else ""
         return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
+    return (UNREACHABLE, str(error)) if isinstance(error, GovernanceError) else _ending_of_sdk(error)
+
+
+def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:
+    """Do the same for what the AWS SDK says of its settings, and of answers."""
+    from botocore import exceptions as aws  # noqa: PLC0415 - only who failed waits for it
+    from botocore.parsers import ResponseParserError  # noqa: PLC0415
+
+    from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE  # noqa: PLC0415
+
+    settings = {
+        aws.NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
+        aws.InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
+        aws.ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
+    }
     if type(error) in settings:
         return NOT_UNDERSTOOD, settings[type(error)].format(error=str(error).rstrip("."))
     if isinstance(error, aws.NoCredentialsError | aws.PartialCredentialsError):
         return UNREACHABLE, f"{error}: log in first, for example with `aws sso login`"
-    is_known = isinstance(error, aws.BotoCoreError | aws.ClientError | GovernanceError)
-    return (UNREACHABLE, str(error)) if is_known else None
+    if isinstance(error, UnicodeDecodeError | ResponseParserError) and _is_of_sdk(error):
+        return UNREACHABLE, f"this is no answer of AWS ({error}): is a proxy between, is AWS_ENDPOINT_URL right?"
+    if isinstance(error, ValueError) and _is_of_sdk(error):
+        return NOT_UNDERSTOOD, f"{error}: correct AWS_ENDPOINT_URL, or the Region"
+    return (UNREACHABLE, str(error)) if isinstance(error, aws.BotoCoreError | aws.ClientError) else None
+
+
+def _is_of_sdk(error: Exception) -> bool:
+    """Say whether the AWS SDK raised it: about what it was set, or what it was answered."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("botocore.")
 
 
 class SafeGroup(TyperGroup):
@@ -53,7 +71,12 @@ class SafeGroup(TyperGroup):
         except typer.BadParameter as error:
             error.message = printable(error.message, keep="\n")
             raise
-        except (typer.Exit, typer.Abort, BrokenPipeError):
+        except (KeyboardInterrupt, typer.Abort) as error:
+            if isinstance(error, typer.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
+                raise  # the end of what a person types
+            typer.echo("\nInterrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from error
+        except (typer.Exit, BrokenPipeError):
             raise  # how commands end; where nobody reads on, click ends quietly
         except Exception as error:
             ending = ending_of(error)

@@ -21,6 +21,7 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, lease_edit, moments
+from taskgov_cli.files import put
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.lease_table import leases_table
@@ -175,10 +176,7 @@ def _write(file: Path, text: str, kept: Sequence[Lease]) -> None:
     is_rest_kept = parsed.document.model_copy(update={"leases": ()}) == before.model_copy(update={"leases": ()})
     if not is_rest_kept or list(kept) not in others:
         raise typer.BadParameter(f"{file} is left as it was: the lease shares a value with another; edit it by hand")
-    beside = file.with_name(f".{file.name}.taskgov")
-    beside.write_bytes(text.encode())
-    beside.chmod(file.stat().st_mode)
-    beside.replace(file.resolve())
+    put(file, text.encode())
 
 
 def checked_in(snapshot: Snapshot, lease: Lease, now: datetime) -> LeaseEntry:

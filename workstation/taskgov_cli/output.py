@@ -10,7 +10,8 @@ machine lacks what it needs (a file, a Region), 3 the cluster or AWS could not b
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
@@ -53,6 +54,20 @@ def console(*, stderr: bool = False) -> Console:
     if plain.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
         return plain
     return _SafeConsole(stderr=stderr, highlight=False, markup=False, width=140)
+
+
+@contextmanager
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Say on a terminal what is being done, for what may take longer than a person waits in silence.
+
+    Yields a function that says what is done now. On standard error, so that no answer has it; a pipe gets nothing.
+    """
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda _: None
+        return
+    with out.status(what) as status:
+        yield status.update
 
 
 def print_error(what: str, sentence: object) -> None:

@@ -10,7 +10,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov_cli import plans, snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
-from taskgov_cli.output import CHANGES, OK, AsJson
+from taskgov_cli.output import CHANGES, OK, AsJson, working
 from taskgov_cli.plan_markdown import plan_markdown
 
 
@@ -34,6 +34,8 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
 
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
-    result = plan_quotas(snapshots.known(snapshot, cluster, policy, stack, context), mode=mode)
+    known = snapshots.known(snapshot, cluster, policy, stack, context)
+    with working("planning"):
+        result = plan_quotas(known, mode=mode)
     answer(lambda: result, plans.shown(result), form, as_json=as_json, markdown=lambda: plan_markdown(result))
     raise typer.Exit(plans.exit_code_of(result, changes=CHANGES if exit_code else OK))

@@ -11,9 +11,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from typer.testing import CliRunner
-
-from taskgov_cli.settings import NONE_HOLDS
+from taskgov_cli.in_process import typed
 from taskgov_embedded.walkthrough.step_result import Check
 
 if TYPE_CHECKING:
@@ -79,9 +77,7 @@ class Questions:
 
     def _type(self, words: list[str]) -> tuple[int, str]:
         """Run a command in this process; return what a person sees of it. Raises what no command should raise."""
-        result = CliRunner(env=NONE_HOLDS).invoke(self._app, words)
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
+        result = typed(self._app, words)
         return result.exit_code, result.output
 
 

@@ -19,6 +19,7 @@ from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
 from taskgov_cli import settings
 from taskgov_cli.deployed import DEFAULT_STACK, RefusedError, StackName, told
+from taskgov_cli.files import put
 from taskgov_cli.output import AsJson, console, print_json
 from taskgov_cli.own_rights import is_denied
 from taskgov_cli.stack_outputs import stack_outputs
@@ -62,7 +63,7 @@ def report(
 
 def _write(output: Path, body: bytes) -> None:
     try:
-        output.write_bytes(body)
+        put(output, body)
     except OSError as error:
         raise typer.BadParameter(f"{output} cannot be written: {error.strerror}", param_hint="--output") from error
 

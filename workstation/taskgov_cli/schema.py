@@ -14,6 +14,7 @@ import typer
 
 from taskgov.hyperpod.model import ComputeQuotaTarget
 from taskgov.policy.document import PolicyDocument
+from taskgov_cli.files import put
 from taskgov_cli.output import console
 
 ID: Final = "urn:taskgov:schema:policy:v1"
@@ -56,7 +57,7 @@ def put_beside(document: Path) -> Path | None:
         pass
     except (ValueError, AttributeError):
         return None
-    file.write_text(schema_text(), encoding="utf-8")
+    put(file, schema_text().encode())
     return file
 
 
@@ -76,5 +77,5 @@ def schema(
     if output is None:
         typer.echo(schema_text(), nl=False)
     else:
-        output.write_text(schema_text(), encoding="utf-8")
+        put(output, schema_text().encode())
         console(stderr=True).print(f"written: {output}", soft_wrap=True)

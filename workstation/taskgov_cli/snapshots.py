@@ -18,7 +18,8 @@ from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
 from taskgov_cli import settings
-from taskgov_cli.output import UNREACHABLE, console, print_error
+from taskgov_cli.files import put
+from taskgov_cli.output import UNREACHABLE, console, print_error, working
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,12 +96,12 @@ def snapshot(
     """
     from taskgov_cli.live_reading import read_live  # noqa: PLC0415 - see `known`
 
-    with reported():
+    with reported(), working(f"reading {cluster}"):
         text = snapshot_to_json(read_live(cluster, stack, context))
     if output is None:
         typer.echo(text.decode())
     else:
-        output.write_bytes(text)
+        put(output, text)
         console(stderr=True).print(f"{output}: {len(text):,} bytes")
 
 
@@ -125,7 +126,7 @@ def known(
         # Only a live cluster takes the AWS SDK and the Kubernetes client, which are a second of imports.
         from taskgov_cli.live_reading import read_live  # noqa: PLC0415
 
-        with reported():
+        with reported(), working(f"reading {cluster}"):
             found = read_live(cast("str", cluster), stack, context, rights)
     for unreadable in found.unreadable_objects:
         console(stderr=True).print(f"left out: {unreadable.kind} {unreadable}", markup=False)

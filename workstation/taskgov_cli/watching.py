@@ -39,8 +39,9 @@ def watch(look: Callable[[], View], every: float, form: Form, *, as_json: bool) 
     try:
         out = console()
         if out.is_terminal and form is Form.TABLE and not as_json:
-            with Live(console=out, auto_refresh=False) as live:
-                for parts in _in_place(look, every):
+            first = list(worth_showing(look()[1]))
+            with Live(Group(*first), console=out, auto_refresh=False) as live:
+                for parts in _in_place(look, first, every):
                     live.update(Group(*parts), refresh=True)
         else:
             _one_after_the_other(look, every, form, as_json=as_json)
@@ -48,11 +49,8 @@ def watch(look: Callable[[], View], every: float, form: Form, *, as_json: bool) 
         raise typer.Exit(OK) from None  # it is how a person ends it
 
 
-def _in_place(look: Callable[[], View], every: float) -> Iterator[list[RenderableType]]:
+def _in_place(look: Callable[[], View], last: list[RenderableType], every: float) -> Iterator[list[RenderableType]]:
     """Yield what to show; what commands print on standard error stands below it, where it spoils no table."""
-    _, parts = look()
-    last = list(worth_showing(parts))
-    yield last
     while True:
         time.sleep(every)
         with redirect_stderr(io.StringIO()) as notes:

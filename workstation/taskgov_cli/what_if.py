@@ -17,7 +17,7 @@ from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.lease_table import leases_table
-from taskgov_cli.output import AsJson, findings_table
+from taskgov_cli.output import AsJson, findings_table, working
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.suppose import suppose
 from taskgov_explain.what_if import what_if
@@ -76,8 +76,9 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     try:
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
         hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], now, as_team))
-        supposed = suppose(wanted, hypothesis)
-        supposed_then = what_if(now, supposed, durations.run_times(supposed, runs))
+        with working("supposing"):
+            supposed = suppose(wanted, hypothesis)
+            supposed_then = what_if(now, supposed, durations.run_times(supposed, runs))
     except (UnknownNameError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     answer(lambda: supposed_then, shown(supposed_then), form, as_json=as_json)

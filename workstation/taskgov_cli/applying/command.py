@@ -26,7 +26,7 @@ from taskgov_cli.deployed import (
 )
 from taskgov_cli.formats import print_parts
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson, console, print_json
+from taskgov_cli.output import NO, OK, AsJson, console, print_json, working
 from taskgov_cli.review.forge import forge_of
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def _document(
 
     def put() -> Ended:
         written = document.store(place, cluster, body.decode(), replaces=seen, review=review)
-        with console(stderr=True).status("waiting for the run") as status:
-            ended = document.wait_for_run(place, written, wait, status.update)
+        with working("waiting for the run") as say:
+            ended = document.wait_for_run(place, written, wait, say)
         if ended is None:
             raise RefusedError(
                 f"{file} is in force (version {written.version}), and no run of it had ended after {wait:.0f} s; "

@@ -17,7 +17,7 @@ from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.onboarding.init import detected
-from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, console
+from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, working
 from taskgov_cli.snapshots import Context  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def doctor(
         name = cluster or detected()
     token = f"taskgov-doctor-{uuid.uuid4().hex[:12]}"
     request = Request(name, stack, context, wait if event else None, token)
-    with console(stderr=True).status("examining") as status:
-        _, found = examine(request, status.update)
+    with working("examining") as say:
+        _, found = examine(request, say)
     data = {"cluster": name, "stack": stack, "checks": found}
     answer(lambda: data, _shown(name, found), form, as_json=as_json)
     raise typer.Exit(exit_code(found))

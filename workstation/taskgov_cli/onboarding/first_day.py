@@ -12,9 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
-from typer.testing import CliRunner
 
-from taskgov_cli.settings import NONE_HOLDS
+from taskgov_cli.in_process import typed
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import Check
@@ -108,9 +107,7 @@ class _Day:
         self._world.stack.run_until_quiet()
 
     def _type(self, *words: str) -> tuple[int, str]:
-        result = CliRunner(env=NONE_HOLDS).invoke(self._app, list(words))
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
+        result = typed(self._app, words)
         return result.exit_code, result.stdout
 
     def _step(self, title: str, command: str, output: str, *checks: Check) -> Step:

@@ -21,7 +21,7 @@ from taskgov_cli.doctor.reading_aws import read
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import AsJson, console
+from taskgov_cli.output import AsJson, working
 from taskgov_cli.preflight import regions
 from taskgov_cli.preflight.built import read_built
 from taskgov_cli.preflight.checks import Asked, Row, rows
@@ -64,8 +64,8 @@ def preflight(  # noqa: PLR0913 - options of a command, each named by whoever ty
 
     Example: taskgov preflight --backend kueue -p WatchPlainEks=yes -p Architecture=arm64
     """
-    with console(stderr=True).status("examining") as status:
-        found = examine(_template(template, overrides or []), backend, clusters, stack, built, status.update)
+    with working("examining") as say:
+        found = examine(_template(template, overrides or []), backend, clusters, stack, built, say)
     data = {"stack": stack, "backend": backend, "rows": found}
     answer(lambda: data, _shown(found), form, as_json=as_json)
     raise typer.Exit(exit_code(found))

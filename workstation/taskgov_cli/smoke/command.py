@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 import typer
 from rich.text import Text
-from typer.testing import CliRunner
 
 from taskgov.backends.hyperpod_eks.sagemaker import HyperPodEks
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import NotFoundError
 from taskgov_cli.deployed import RefusedError, caller, told
+from taskgov_cli.in_process import typed
 from taskgov_cli.output import NO, OK, console, print_json
-from taskgov_cli.settings import NONE_HOLDS
 from taskgov_cli.smoke import report, runner
 from taskgov_cli.smoke.model import PREFIX, Result, Sandbox, Typed
 from taskgov_cli.smoke.sam import SamDeployer
@@ -145,9 +144,7 @@ def _sandbox(app: Typer, run_id: str, deployer: Deployer, folder: str, cluster: 
 
 def _type(app: Typer, words: Sequence[str]) -> Typed:
     """Run a command in this process, as a person types it. Raises what no command should raise."""
-    result = CliRunner(env=NONE_HOLDS).invoke(app, list(words))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+    result = typed(app, words)
     try:
         data = json.loads(result.stdout)
     except ValueError:
