@@ -128,25 +128,10 @@ class Simulation:
             self._drain(now)
         self._notice(now)
         self.world.all_pods_ready(now)
-        self._cycles(now)
-
-    def _cycles(self, now: Instant) -> None:
-        """Run cycles until nobody is in line, or only those for whom no flavor search leads anywhere.
-
-        Searches that go on where they stopped may come round to a state again: Kueue does so until something changes.
-        """
-        idle_states: set[Any] = set()
         while self.world.has_heads() and self.timeline.loop is None:
-            result = self._cycle(now)
-            if not result.idle or not all(head.in_line for head in result.waiting):
-                idle_states.clear()
-                continue
-            state = self.world.signature()
-            if state in idle_states:
-                return
-            idle_states.add(state)
+            self._cycle(now)
 
-    def _cycle(self, now: Instant) -> CycleResult:
+    def _cycle(self, now: Instant) -> None:
         result = self.world.cycle(now)
         self.timeline.cycles += 1
         self.timeline.idle_cycles += result.idle
@@ -165,7 +150,6 @@ class Simulation:
         self._notice(now)
         if result.preempted:
             self._look_for_loop(result, now)
-        return result
 
     def _notice(self, now: Instant) -> None:
         """See which trees have new capacity: another look at once, or when the batch is due."""

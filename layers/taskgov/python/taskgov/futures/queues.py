@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from taskgov.futures.choosing import Search
     from taskgov.futures.jobs import Shape
     from taskgov.scheduling.objects import ClusterQueue
 
@@ -30,17 +29,15 @@ _INFINITE: Final = 2.0**600
 class Kind:
     """Jobs of one queue that are alike: of equal shape and priority. While it is `marked`, none of them is in line."""
 
-    __slots__ = ("anyhow", "asks", "heap", "marked", "may_preempt", "offered", "priority", "queue", "searches", "size")
+    __slots__ = ("asks", "heap", "marked", "mask", "may_preempt", "offered", "priority", "queue", "size")
 
     def __init__(self, queue: Queue, priority: int) -> None:
         self.queue = queue
         self.priority = priority
         self.asks: Amounts | None = None
-        """What one of them requests, where there is nothing to choose."""
-        self.searches: tuple[Search, ...] = ()
-        """The searches that choose flavors; with neither, it can never have what it requests."""
-        self.anyhow = False
-        """Whether the queue's rules may free anything by preemption."""
+        """What one of them requests; `None` when it can never have it."""
+        self.mask = 0
+        """The places that it requests, as bits."""
         self.may_preempt = 0
         """The places that preemption could free, as bits."""
         self.heap: list[int] = []
@@ -78,7 +75,6 @@ class Queue:
         "active",
         "alone",
         "counted",
-        "generation",
         "kinds",
         "limit",
         "line",
@@ -119,8 +115,6 @@ class Queue:
         self.line: list[int] = []
         self.active = 0
         self.sticky = NOBODY
-        self.generation = 0
-        """How often its quota or usage has changed."""
         self.waits = waits
         """Where each job waits, by rank: its kind, or `None`; shared by all queues."""
 
