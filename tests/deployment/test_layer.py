@@ -26,6 +26,7 @@ _FUTURES = (
     "cycling",
     "fair_taking",
     "jobs",
+    "one_place",
     "queues",
     "replaying",
     "setting",

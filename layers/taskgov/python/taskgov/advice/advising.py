@@ -1,6 +1,6 @@
 """What should change, and how sure is that? Candidates are chosen on past weeks, and judged on later ones.
 
-A choice at a moment knows what came before it, and nothing else. Each candidate gets its quotas from one week and is
+A choice at a moment uses what came before it, and nothing else. Each candidate gets its quotas from one week and is
 replayed on the next: a candidate that is judged on the week that made its quotas looks better than it is. The proof is
 the same at earlier moments: what would have been chosen then, on the weeks that followed.
 """

@@ -93,7 +93,7 @@ def alone(terms: Terms) -> Terms:
 
 
 def quotas_of(rule: Rule, use: Mapping[str, Use], today: Today) -> dict[str, int]:
-    """Return the quotas of a rule, in GPUs: what moves is divided anew, within bounds, in whole units."""
+    """Return the quotas of a rule, in GPUs: what moves is divided again, within bounds, in whole units."""
     quotas = {team.team: team.quota for team in today.teams}
     moving = [team for team in today.teams if team.moves]
     if rule is Rule.TODAY or not moving:

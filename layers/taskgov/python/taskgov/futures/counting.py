@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.futures.queues import ENDLESS, NOBODY, Kind, OnePlace, Queue, Tree
+from taskgov.futures.one_place import OnePlace
+from taskgov.futures.queues import ENDLESS, NOBODY, Kind, Queue, Tree
 from taskgov.scheduling.demand import demand_of
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.objects import NEVER, ClusterQueue, Cohort, flavor_resource, resource_of
@@ -54,7 +55,7 @@ class Count:
                 queue.spec = spec
                 queue.open = self._is_open(spec)
                 queue.tree.notified = True
-                queue.tree.active = sum(each.active for each in queue.tree.queues if each.open)
+                queue.tree.active = sum(member.active for member in queue.tree.queues if member.open)
         self._settle_limits()
         for queue in self.queues.values():
             for (pod_sets, _), kind in queue.kinds.items():

@@ -22,7 +22,7 @@ Amounts = tuple[tuple[int, int], ...]
 """Places with amounts."""
 Running = tuple[int, int, int, int]
 """Priority, moment of the reservation (negative), place by UID, rank: Kueue's order of a queue's candidates."""
-_INFINITE: Final = 2.0**600
+INFINITE: Final = 2.0**600
 """Lifts shares of borrowers without weight above all others, exactly."""
 
 
@@ -223,7 +223,7 @@ class Queue:
                 ratio = max(ratio, 1000.0 * over / lendable[places[0]])
         weight = self.spec.weight
         if weight == 0:
-            return ratio * _INFINITE
+            return ratio * INFINITE
         return ratio / weight
 
     # Who waits
@@ -296,50 +296,3 @@ class Queue:
                 heappop(heap)
             self._offer(kind)
         self.marked.clear()
-
-
-class OnePlace(Queue):
-    """A queue where everybody requests one and the same flavor and resource: the same answers, sooner."""
-
-    __slots__ = ()
-    plain: ClassVar[bool] = True
-
-    def fits(self, asks: Amounts) -> bool:
-        """Say whether an amount fits as things stand."""
-        amount = asks[0][1]
-        return amount <= 0 or amount <= self.available(0)
-
-    def add(self, amounts: Amounts) -> None:
-        """Count usage."""
-        amount, before = amounts[0][1], self.used[0]
-        self.used[0] = before + amount
-        kept = self.local[0] - before
-        if kept <= 0:
-            self.tree.used[0] += amount
-        elif amount > kept:
-            self.tree.used[0] += amount - kept
-
-    def remove(self, amounts: Amounts) -> None:
-        """Undo `add`."""
-        amount, before = amounts[0][1], self.used[0]
-        self.used[0] = before - amount
-        spilled = before - self.local[0]
-        if spilled > 0:
-            self.tree.used[0] -= min(amount, spilled)
-
-    def exceeds(self, mask: int) -> bool:
-        """Say whether the queue uses more than its own quota."""
-        return bool(mask) and self.used[0] > self.nominal[0]
-
-    def borrows(self) -> bool:
-        """Say whether the queue holds more than its quota, if it has one."""
-        return self.used[0] > self.nominal[0] and bool(self.counted)
-
-    def share(self) -> float:
-        """Return the dominant resource share as a number to compare by."""
-        over = self.used[0] - self.nominal[0]
-        lendable = self.tree.lendable[0]
-        if over <= 0 or lendable <= 0 or not self.counted:
-            return 0.0
-        weight = self.spec.weight
-        return 1000.0 * over / lendable * _INFINITE if weight == 0 else 1000.0 * over / lendable / weight
