@@ -9,13 +9,19 @@ from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
 _WORK = dict.fromkeys(
     (
         "taskgov.ports.work",
+        "taskgov.usage.attempt_facts",
         "taskgov.services.work_record",
         "taskgov.work",
         "taskgov.work.attempt",
+        "taskgov.work.course",
         "taskgov.work.day",
+        "taskgov.work.follow",
         "taskgov.work.measured",
         "taskgov.work.memory",
+        "taskgov.work.owners",
+        "taskgov.work.quotas",
         "taskgov.work.standing",
+        "taskgov.work.stems",
     ),
     "the form of the record of work, which readers build on; the look writes it next",
 )
@@ -100,6 +106,9 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.advice.today.today_of": _ADVISE,
     "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
     "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
+    "taskgov.usage.attempt_facts.facts_with_attempt": "of the record of work, which the look writes next",
+    "taskgov.usage.attempt_facts.nobody": "of the record of work, which the look writes next",
+    "taskgov.work.follow.advance": "of the record of work, which the look writes next",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }

@@ -108,7 +108,7 @@ def test_the_record_joins_days_and_what_is_in_memory() -> None:
         at=NOON + 2 * MINUTE,
         unwritten=Day(measured=(Span(NOON + MINUTE, NOON + 2 * MINUTE),), attempts=(ended("u-3"),)),
         tracked={
-            "u-4": Tracked("hyperpod-ns-team-a", "job-4", an_attempt("u-4"), {"Preempted": 1}, 90),
+            "u-4": Tracked("hyperpod-ns-team-a", "job-4", an_attempt("u-4"), 7, {"Preempted": 1}, 90),
             "u-3": Tracked("hyperpod-ns-team-a", "job-3", ended("u-3")),
         },
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOT_SIMULATED: Final = (
     "where GPUs lie: a job of 8 may need one machine",
     "people: with shorter waits they may send other work, or more of it",
-    "checkpoints: a preempted job begins anew, which is the worst case",
+    "checkpoints: a preempted job starts again, which is the worst case",
     "failing machines, leases, and what runs when a split begins: each starts empty",
     "quotas of other instance types, which the same borrow limit is for",
 )

@@ -48,9 +48,17 @@ class RecordedWork:
         key = days.KEY.format(cluster_name, day)
         stored = self.documents.find(key)
         try:
-            return Day() if stored is None else days.from_bytes(stored)
+            return Day() if stored is None else read_day(key, stored)
         except ValueError as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error})") from error
+            raise InvalidRequestError(str(error)) from error
+
+
+def read_day(key: str, stored: bytes) -> Day:
+    """Return the day of a file. Raises `ValueError` that names a damaged one."""
+    try:
+        return days.from_bytes(stored)
+    except ValueError as error:
+        raise ValueError(f"{key} cannot be read ({error})") from error
 
 
 def _from(standings: tuple[Standing, ...], start: datetime, end: datetime) -> Iterator[Standing]:

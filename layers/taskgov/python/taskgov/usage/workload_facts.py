@@ -43,6 +43,33 @@ class Preempted:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptFacts:
+    """What a Workload says of its attempts, for the record of work (`taskgov.usage.attempt_facts` reads it)."""
+
+    owner: str | None
+    max_seconds: int | None
+    """`spec.maximumExecutionTimeSeconds`."""
+    created: Instant
+    latest: Instant
+    """When one of its conditions changed last: a state with an earlier moment is older."""
+    held: tuple[tuple[str, ResourceName, int], ...]
+    """Instance type, resource, amount: what it is admitted with, else what it requests."""
+    admitted: Instant | None
+    """Since when it is admitted. A finished one still says so."""
+    released: Instant | None
+    """Since when it is not any more."""
+    evicted: Instant | None
+    """Since when it is evicted, until it is admitted again."""
+    evicted_why: str
+    finished: Instant | None
+    finished_why: str
+    evictions: tuple[tuple[str, int], ...]
+    """Reason and how often, as Kueue counts them."""
+    past_seconds: int | None
+    """How long its earlier admissions took together."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadFacts:
     """One Workload."""
 
@@ -65,6 +92,8 @@ class WorkloadFacts:
     """How long it ran before its only eviction, while it is preempted; None when that is unknown."""
     asks: tuple[PodsAsked, ...] = ()
     """Nothing for a workload that neither waits nor is preempted: it is not needed."""
+    attempt: AttemptFacts | None = None
+    """Only the look of each minute needs it."""
 
     @property
     def team(self) -> str:
@@ -83,10 +112,20 @@ class WorkloadFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A state of a workload between two looks; `is_last`: it was deleted in this state."""
+
+    facts: WorkloadFacts
+    is_last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FollowedKueue(KueueObjects):
     """Kueue's objects of a look that followed the workloads: it has what is known of them instead of themselves."""
 
     facts: tuple[WorkloadFacts, ...] = ()
+    told: tuple[Told, ...] = ()
+    """What became of workloads since the look before, in order; nothing where all were listed."""
 
 
 @once
@@ -146,4 +185,10 @@ def _past_seconds(status: KubernetesObject) -> float | None:
     evictions = (status.get("schedulingStats") or {}).get("evictions") or ()
     if sum(int(eviction.get("count", 0)) for eviction in evictions) != 1:
         return None
-    return next((float(status[name]) for name in _PAST_SECONDS if name in status), None)
+    past = past_seconds(status)
+    return None if past is None else float(past)
+
+
+def past_seconds(status: KubernetesObject) -> int | None:
+    """Return how long all admissions but the present one took together; None where Kueue does not say."""
+    return next((int(status[name]) for name in _PAST_SECONDS if name in status), None)

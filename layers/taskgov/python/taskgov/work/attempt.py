@@ -70,9 +70,13 @@ class Attempt:
     """Fields that no condition says: they are concluded, and off by one look at most."""
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """What makes an ended attempt this one, whoever writes it: its Workload, and its end."""
-        return self.uid, "" if self.ended is None else self.ended.isoformat()
+    def identity(self) -> tuple[str, str, int]:
+        """What makes an ended attempt this one, whoever writes it: its Workload and its end.
+
+        Where the end is concluded, several may have the same: then its number says which it is.
+        """
+        ended = "" if self.ended is None else self.ended.isoformat()
+        return self.uid, ended, self.number if "ended" in self.inferred else 0
 
     @property
     def accelerators(self) -> int:

@@ -90,7 +90,7 @@ class Day:
 def joined(parts: Iterable[Day]) -> Day:
     """Return all together. Of an attempt that is in several, the record that had to conclude least counts."""
     some = tuple(parts)
-    attempts: dict[tuple[str, str], Attempt] = {}
+    attempts: dict[tuple[str, str, int], Attempt] = {}
     for attempt in (attempt for part in some for attempt in part.attempts):
         known = attempts.get(attempt.identity)
         if known is None or _unknown(attempt) < _unknown(known):

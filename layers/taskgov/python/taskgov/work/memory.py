@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Self
 
+from taskgov.scheduling.instants import Instant
 from taskgov.work.attempt import Attempt
 from taskgov.work.day import Day, attempt_data, attempt_of, moment, stamp, standing_data, standing_of
 from taskgov.work.standing import Standing
@@ -27,6 +28,8 @@ class Tracked:
     namespace: str
     name: str
     attempt: Attempt
+    latest: Instant = 0
+    """When a condition of it changed last, in the last state that is known."""
     evictions: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how often, as Kueue counts them (`status.schedulingStats`)."""
     past_seconds: int | None = None
@@ -78,10 +81,11 @@ class WorkMemory:
 
 
 def _row(tracked: Tracked) -> list[Any]:
-    past = tracked.past_seconds
-    return [tracked.namespace, tracked.name, attempt_data(tracked.attempt), dict(tracked.evictions), past]
+    state = (tracked.latest, dict(tracked.evictions), tracked.past_seconds)
+    return [tracked.namespace, tracked.name, attempt_data(tracked.attempt), *state]
 
 
 def _tracked(row: list[Any]) -> Tracked:
-    namespace, name, attempt, evictions, past = row
-    return Tracked(str(namespace), str(name), attempt_of(attempt), {str(k): int(n) for k, n in evictions.items()}, past)
+    namespace, name, attempt, latest, evictions, past = row
+    counted = {str(reason): int(times) for reason, times in evictions.items()}
+    return Tracked(str(namespace), str(name), attempt_of(attempt), int(latest), counted, past)

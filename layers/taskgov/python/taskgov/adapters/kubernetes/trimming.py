@@ -54,11 +54,31 @@ def trimmed_node(node: KubernetesObject) -> KubernetesObject:
     }
 
 
-def trimmed_workload(workload: KubernetesObject) -> KubernetesObject:
-    """Keep a workload's queue, priority, status, and of its pods what they need and where they may go."""
+def trimmed_workload(workload: KubernetesObject, also: str = "") -> KubernetesObject:
+    """Keep a workload's queue, priority, status, and of its pods what they need and where they may go.
+
+    With `also`, the value of this annotation or label is kept as an annotation: of the workload, else of its pods.
+    """
     spec = workload["spec"]
     pod_sets = [_pod_set(pod_set) for pod_set in spec.get("podSets", ())]
-    return {**trimmed(workload), "spec": {**spec, "podSets": pod_sets}}
+    small = {**trimmed(workload), "spec": {**spec, "podSets": pod_sets}}
+    value = _named_by(workload, also) if also else None
+    if value is None:
+        return small
+    metadata = small["metadata"]
+    return {**small, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), also: value}}}
+
+
+def _named_by(workload: KubernetesObject, name: str) -> str | None:
+    """Return the value of an annotation or label of a workload, else of the templates of its pods."""
+    templates = (pod_set.get("template", {}).get("metadata") or {} for pod_set in workload["spec"].get("podSets", ()))
+    places = (
+        metadata.get(kind) or {}
+        for metadata in (workload["metadata"], *templates)
+        for kind in ("annotations", "labels")
+    )
+    values = (place.get(name) for place in places)
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
 def trimmed_limit_range(limit_range: KubernetesObject) -> KubernetesObject:

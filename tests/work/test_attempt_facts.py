@@ -1,0 +1,81 @@
+"""What the record of work reads of a Workload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from taskgov.usage.attempt_facts import facts_with_attempt, nobody
+from taskgov.work.stems import stem_of
+
+GPU = "nvidia.com/gpu"
+SECRET = "hf_secret"
+OWNER = "taskgov/submitted-by"
+
+
+def a_workload(**more: Any) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": SECRET,
+        "command": [SECRET],
+        "args": [SECRET],
+        "env": [{"name": "TOKEN", "value": SECRET}],
+        "resources": {"requests": {GPU: "8", "cpu": "4"}},
+    }
+    template = {
+        "metadata": {"annotations": {"note": SECRET}, "labels": {OWNER: "ana"}},
+        "spec": {"containers": [container], "volumes": [{"name": SECRET}]},
+    }
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": "job-train-0042-1234a",
+            "namespace": "hyperpod-ns-team-a",
+            "uid": "u-1",
+            "creationTimestamp": "2026-11-20T12:00:00Z",
+            "annotations": {"note": SECRET},
+            "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "train-0042", "uid": "j", "controller": True}
+            ],
+        },
+        "spec": {
+            "queueName": "q",
+            "maximumExecutionTimeSeconds": 3600,
+            "podSets": [{"name": "main", "count": 2, "template": template}],
+        },
+        **more,
+    }
+
+
+def test_what_is_held_is_what_it_is_admitted_with() -> None:
+    assigned = {
+        "name": "main",
+        "flavors": {GPU: "ml.g5.12xlarge", "cpu": "ml.g5.12xlarge"},
+        "resourceUsage": {GPU: "4"},
+    }
+    status = {"admission": {"clusterQueue": "q", "podSetAssignments": [assigned]}}
+    facts = facts_with_attempt(a_workload(status=status), nobody)
+    assert facts.attempt is not None
+    assert facts.attempt.held == (("ml.g5.12xlarge", GPU, 4),)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("train", "train"),
+        ("train-2026-11-20", "train"),
+        ("train-7b", "train-7b"),
+        ("eval-run12-v2", "eval"),
+        ("job-xk7wq", "job"),
+        ("4711", "4711"),
+        ("a-1b2c3d4e-1111-2222-3333-444455556666", "a"),
+        ("1b2c3d4e-1111-2222-3333-444455556666", "1b2c3d4e"),
+        ("sweep-20261101t120000z", "sweep"),
+        ("fix-deadbeef1", "fix"),
+        ("fix-decade", "fix-decade"),
+    ],
+)
+def test_a_stem_is_what_the_runs_of_a_job_have_in_common(name: str, stem: str) -> None:
+    assert stem_of(name) == stem
