@@ -67,6 +67,7 @@ NOT_TYPED: Final = {
     "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
+    "taskgov advise": "needs weeks of work: tests/cli/test_advise.py has them",
     "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
     "taskgov init plain-eks": "the same",
     "taskgov doctor plain-eks": "the same",
@@ -75,7 +76,6 @@ NOT_TYPED: Final = {
     "kubectl apply -f docs/rbac.yaml": "the embedded cluster has these rights; `make test-cluster` gives them",
     "kubectl delete -f docs/rbac.yaml": "the same",
     "sed s/team-a/nlp/g docs/rbac-team.yaml | kubectl apply": "the same",
-    "aws iam attach-role-policy": "the embedded account keeps managed policies as they are written, and attaches none",
     "aws cloudformation detect-stack-drift": "the embedded account compares nothing with the template",
     "aws logs tail": "version 2 of the AWS CLI has it, which is no package of the index",
     "aws sqs start-message-move-task": "the embedded account moves no messages between queues",
@@ -108,6 +108,7 @@ NOT_RUN: Final = {
     "sbom": "`make test-slow` writes it too",
     "test-faults-deep": "three hours",
     "test-fuzz": "`make test` plays a sample",
+    "test-docs": "ten minutes; the fast part of it is in make test",
 }
 """Targets of `make` that a page names and `.ci/run` does not run, and why."""
 
