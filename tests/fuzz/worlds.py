@@ -264,7 +264,7 @@ def look_at_odd_objects(draw: Random) -> None:
     for kind in draw.sample(sorted(kind for kind in found if found[kind]), draw.choice((1, 1, 2))):
         place = draw.randrange(len(found[kind]))
         found[kind][place] = mutated(found[kind][place], draw) if draw.random() < 0.95 else draw.choice(ODD)
-    trims = {"nodes": trimmed_node, "workloads": trimmed_workload}
+    trims: dict[str, Any] = {"nodes": trimmed_node, "workloads": trimmed_workload}
     seen: dict[str, Any] = {
         kind: tuple(kept(item, trims.get(kind, trimmed)) for item in items) for kind, items in found.items()
     }
