@@ -7,6 +7,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
+from taskgov.adapters.errors import translated
 from taskgov.adapters.eventbridge import Bus
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.sns import Topic, TopicsOfTeams
@@ -133,3 +134,10 @@ def test_a_run_of_the_same_name_is_started_once() -> None:
         stub.add_client_error("start_execution", "ExecutionAlreadyExists", "there is one", expected_params=asked)
         assert [workflow.start(CLUSTER_ARN, CAUSE, "ml-cluster-1-e1") for _ in range(2)] == [True, False]
         stub.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize("error", [KeyError("Stacks"), TypeError("not a mapping"), AttributeError("no get")])
+def test_an_answer_of_another_form_is_an_error_of_the_service(error: Exception) -> None:
+    said = pytest.raises(UpstreamError, match=r"describe stack x: the answer has another form .*is a proxy between")
+    with said, translated("describe stack x"):
+        raise error

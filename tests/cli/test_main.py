@@ -33,11 +33,9 @@ def test_a_command_of_the_embedded_stack_says_what_to_install(
 
 
 def test_any_other_missing_module_is_a_fault_and_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise ModuleNotFoundError("No module named 'boto4'", name="boto4")
-
-    monkeypatch.setattr(main, "app", missing)
-    with pytest.raises(ModuleNotFoundError, match="boto4"):
+    monkeypatch.setitem(sys.modules, "taskgov_cli.schema", None)
+    monkeypatch.setattr(sys, "argv", ["taskgov", "schema"])
+    with pytest.raises(ModuleNotFoundError, match=r"taskgov_cli\.schema"):
         main.main()
 
 

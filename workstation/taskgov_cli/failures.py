@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from traceback import walk_tb
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
 from taskgov_cli import INTERRUPTED
+
+EXTRAS: Final = {
+    "matplotlib": "plots",
+    **dict.fromkeys(("cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"), "embedded"),
+}
+"""Module -> the extra that brings it."""
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
@@ -22,11 +28,23 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
 
     if isinstance(error, SettingsError):
         return NOT_UNDERSTOOD, str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return _ending_of_extra(error)
     if isinstance(error, OSError):
         named = isinstance(error.filename, str | bytes) and isinstance(error.strerror, str)
         of_file = f"{os.fsdecode(error.filename)}: {error.strerror}" if named else ""
         return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
     return (UNREACHABLE, str(error)) if isinstance(error, GovernanceError) else _ending_of_sdk(error)
+
+
+def _ending_of_extra(error: ModuleNotFoundError) -> tuple[int, str] | None:
+    """Do the same for what an extra would bring."""
+    from taskgov_cli.output import NOT_UNDERSTOOD  # noqa: PLC0415 - see `ending_of`
+
+    extra = EXTRAS.get((error.name or "").split(".")[0])
+    if extra is None:
+        return None
+    return NOT_UNDERSTOOD, f"this command needs {error.name}; in a checkout of taskgov: pip install '.[{extra}]'"
 
 
 def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:

@@ -167,12 +167,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-EXTRAS = {
-    "matplotlib": "plots",
-    **dict.fromkeys(("cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"), "embedded"),
-}
-"""Module -> the extra that brings it."""
-
 
 def _print_version(*, wanted: bool) -> None:
     if wanted:
@@ -202,20 +196,10 @@ def taskgov(
 
 
 def main() -> None:
-    """Run the command line. A command that needs an extra says what to install when that is not there."""
+    """Run the command line."""
     if os.environ.get("AWS_DEFAULT_REGION") == "":
         del os.environ["AWS_DEFAULT_REGION"]  # botocore would take it for a Region without a name
-    try:
-        app()
-    except ModuleNotFoundError as error:
-        module = (error.name or "").split(".")[0]
-        if module not in EXTRAS:
-            raise
-        from taskgov_cli.output import NOT_UNDERSTOOD  # noqa: PLC0415 - the list of commands is shown without it
-
-        needs = f"This command needs {error.name}; in a checkout of taskgov: pip install '.[{EXTRAS[module]}]'"
-        typer.echo(needs, err=True)
-        raise SystemExit(NOT_UNDERSTOOD) from None
+    app()
 
 
 if __name__ == "__main__":

@@ -71,17 +71,17 @@ def _plain_eks(arn: str) -> Cluster:
 def _hyperpod(name: str) -> Cluster:
     with translated(f"describe cluster {name}"):
         found = client("sagemaker").describe_cluster(ClusterName=name)
-    eks_arn = found.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn")
-    return Cluster(found["ClusterName"], found["ClusterArn"], found["ClusterStatus"], eks_arn)
+        eks_arn = found.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn")
+        return Cluster(found["ClusterName"], found["ClusterArn"], found["ClusterStatus"], eks_arn)
 
 
 def eks_cluster(name: str) -> EksCluster:
     """Return the EKS cluster of this name."""
     with translated(f"describe EKS cluster {name}"):
         found = client("eks").describe_cluster(name=name)["cluster"]
-    mode = found.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP")
-    public = found.get("resourcesVpcConfig", {}).get("endpointPublicAccess", True)
-    return EksCluster(found["name"], found["version"], mode, found.get("status", "ACTIVE"), public)
+        mode = found.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP")
+        public = found.get("resourcesVpcConfig", {}).get("endpointPublicAccess", True)
+        return EksCluster(found["name"], found["version"], mode, found.get("status", "ACTIVE"), public)
 
 
 def add_on(eks: EksCluster) -> AddOn | None:
@@ -89,17 +89,19 @@ def add_on(eks: EksCluster) -> AddOn | None:
     try:
         with translated(f"describe add-on {ADD_ON}"):
             found = client("eks").describe_addon(clusterName=eks.name, addonName=ADD_ON)["addon"]
+            issues = tuple(
+                f"{issue['code']}: {issue['message']}" for issue in found.get("health", {}).get("issues", ())
+            )
+            return AddOn(found["addonVersion"], found["status"], issues, read(lambda: _newest(eks.version)))
     except NotFoundError:
         return None
-    issues = tuple(f"{issue['code']}: {issue['message']}" for issue in found.get("health", {}).get("issues", ()))
-    return AddOn(found["addonVersion"], found["status"], issues, read(lambda: _newest(eks.version)))
 
 
 def _newest(kubernetes: str) -> str:
     """Return the newest version of the add-on for a Kubernetes version: EKS lists the newest first."""
     with translated(f"list versions of {ADD_ON}"):
         answer = client("eks").describe_addon_versions(addonName=ADD_ON, kubernetesVersion=kubernetes)
-    versions = [version["addonVersion"] for addon in answer["addons"] for version in addon["addonVersions"]]
+        versions = [version["addonVersion"] for addon in answer["addons"] for version in addon["addonVersions"]]
     if not versions:
         raise NotFoundError(f"EKS offers no {ADD_ON} for Kubernetes {kubernetes}")
     return str(versions[0])
@@ -109,7 +111,9 @@ def trails(region: str) -> tuple[Trail, ...]:
     """Return the trails that cover the Region, those of other Regions and of the organization included."""
     with translated("describe trails"):
         found = client("cloudtrail").describe_trails(includeShadowTrails=True)["trailList"]
-    return tuple(_trail(trail) for trail in found if trail.get("IsMultiRegionTrail") or trail["HomeRegion"] == region)
+        return tuple(
+            _trail(trail) for trail in found if trail.get("IsMultiRegionTrail") or trail["HomeRegion"] == region
+        )
 
 
 def _trail(found: Mapping[str, Any]) -> Trail:
@@ -125,8 +129,8 @@ def _is_logging(arn: str) -> bool:
 def _records_writes(arn: str) -> bool:
     with translated(f"get the event selectors of trail {arn}"):
         found = client("cloudtrail").get_event_selectors(TrailName=arn)
-    basic = any(_selects_writes(selector) for selector in found.get("EventSelectors", ()))
-    return basic or any(_selects_writes_by_fields(selector) for selector in found.get("AdvancedEventSelectors", ()))
+        basic = any(_selects_writes(selector) for selector in found.get("EventSelectors", ()))
+        return basic or any(_selects_writes_by_fields(selector) for selector in found.get("AdvancedEventSelectors", ()))
 
 
 def _selects_writes(selector: Mapping[str, Any]) -> bool:
@@ -158,17 +162,17 @@ def deployed_stack(name: str) -> DeployedStack:
         found = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
         pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
         resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
-    return DeployedStack(
-        name,
-        found["StackStatus"],
-        {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())},
-        {
-            resource["LogicalResourceId"]: resource["PhysicalResourceId"]
-            for resource in resources
-            if "PhysicalResourceId" in resource
-        },
-        found.get("DriftInformation", {}).get("StackDriftStatus", "NOT_CHECKED"),
-    )
+        return DeployedStack(
+            name,
+            found["StackStatus"],
+            {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())},
+            {
+                resource["LogicalResourceId"]: resource["PhysicalResourceId"]
+                for resource in resources
+                if "PhysicalResourceId" in resource
+            },
+            found.get("DriftInformation", {}).get("StackDriftStatus", "NOT_CHECKED"),
+        )
 
 
 def function_subnets(function: str) -> tuple[str, ...]:
@@ -221,8 +225,8 @@ def _simulated(iam: Any, role: str, actions: tuple[str, ...], resource: str, reg
         answer = iam.simulate_principal_policy(
             PolicySourceArn=role, ActionNames=list(actions), ResourceArns=[resource], ContextEntries=asked_in
         )
-    found: list[Mapping[str, Any]] = answer["EvaluationResults"]
-    return found
+        found: list[Mapping[str, Any]] = answer["EvaluationResults"]
+        return found
 
 
 def _permission(role: str, role_name: str, resource: str, result: Mapping[str, Any]) -> Permission:
@@ -243,11 +247,11 @@ def subscriptions(topic: str) -> tuple[Subscription, ...]:
     """Return who is subscribed to the topic."""
     with translated(f"list the subscriptions of {topic}"):
         pages = client("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
-        found = [subscription for page in pages for subscription in page["Subscriptions"]]
-    return tuple(
-        Subscription(subscription["Protocol"], subscription["Endpoint"], subscription["SubscriptionArn"] != PENDING)
-        for subscription in found
-    )
+        return tuple(
+            Subscription(subscription["Protocol"], subscription["Endpoint"], subscription["SubscriptionArn"] != PENDING)
+            for page in pages
+            for subscription in page["Subscriptions"]
+        )
 
 
 def policy_file(bucket: str, cluster: str) -> PolicyFile:
@@ -266,7 +270,8 @@ def put_test_event(bus: str, token: str) -> None:
     }
     with translated("put a test event on the bus"):
         answer = client("events").put_events(Entries=[entry])
-    if answer["FailedEntryCount"]:
+        if not answer["FailedEntryCount"]:
+            return
         refused = answer["Entries"][0]
         raise GovernanceError(f"the test event was refused: {refused.get('ErrorCode')}: {refused.get('ErrorMessage')}")
 

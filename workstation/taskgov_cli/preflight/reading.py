@@ -114,24 +114,24 @@ def problems_of(definition: Mapping[str, Any], kind: Literal["STANDARD", "EXPRES
         answer = client("stepfunctions").validate_state_machine_definition(
             definition=json.dumps(definition), type=kind, severity="ERROR"
         )
-    return tuple(
-        f"{problem.get('location', 'the machine')}: {problem['message']}"
-        for problem in answer["diagnostics"]
-        if problem["severity"] == "ERROR"
-    )
+        return tuple(
+            f"{problem.get('location', 'the machine')}: {problem['message']}"
+            for problem in answer["diagnostics"]
+            if problem["severity"] == "ERROR"
+        )
 
 
 def concurrency() -> Concurrency:
     """Return what the account may run and keep of functions in this Region."""
     with translated("get the settings of Lambda"):
         found = client("lambda").get_account_settings()
-    limit, usage = found["AccountLimit"], found["AccountUsage"]
-    return Concurrency(
-        limit=limit["ConcurrentExecutions"],
-        unreserved=limit["UnreservedConcurrentExecutions"],
-        code_limit=limit["TotalCodeSize"],
-        code_used=usage["TotalCodeSize"],
-    )
+        limit, usage = found["AccountLimit"], found["AccountUsage"]
+        return Concurrency(
+            limit=limit["ConcurrentExecutions"],
+            unreserved=limit["UnreservedConcurrentExecutions"],
+            code_limit=limit["TotalCodeSize"],
+            code_used=usage["TotalCodeSize"],
+        )
 
 
 def quota(name: str, limit: Limit) -> Quota:

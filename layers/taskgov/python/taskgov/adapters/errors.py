@@ -42,7 +42,7 @@ def translated(what: str) -> Iterator[None]:
     """Turn botocore's errors into the domain's; `what` says what was being done.
 
     Access that is denied stays an UpstreamError with the service's own sentence. `refusal` distinguishes it and a limit
-    that is reached from other errors.
+    that is reached from other errors. An answer of another form, such as a proxy's login page, is an UpstreamError.
     """
     try:
         yield
@@ -59,6 +59,9 @@ def translated(what: str) -> Iterator[None]:
         raise problem from error
     except BotoCoreError as error:
         raise UpstreamError(f"{what}: {error}") from error
+    except (AttributeError, LookupError, TypeError) as error:
+        form = f"{what}: the answer has another form than AWS documents ({type(error).__name__}: {error})"
+        raise UpstreamError(f"{form}; is a proxy between?") from error
 
 
 def _domain_error(
