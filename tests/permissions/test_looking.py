@@ -253,7 +253,7 @@ def test_nobody_who_looks_reads_documents_the_table_or_whole_reports(
         policy = looking.policy(looker)
         own = f"{bucket}/reports/ml-cluster/teams/team-a.html"
         assert evaluation.evaluate(policy, "s3:GetObject", own, tags).allowed
-        for key in ("policies/ml-cluster.yaml", "reports/ml-cluster/2026-11-20T090000Z.html", "memory/x/use.json"):
+        for key in ("policies/ml-cluster.yaml", "reports/ml-cluster/2026-11-20T090000Z.html", "memory/x/use.json.gz"):
             assert not evaluation.evaluate(policy, "s3:GetObject", f"{bucket}/{key}", tags).allowed
         assert not evaluation.evaluate(policy, "dynamodb:GetItem", "*", tags).allowed
 

@@ -117,9 +117,9 @@ def test_a_look_that_comes_twice_counts_no_time_and_no_preemption_twice() -> Non
     world.cluster.with_preempted("one", "team-a", by="team-b", gpus=4)
     look = PublishUsageRequest(cluster_arn=CLUSTER_ARN)
     world.publish(look)
-    kept = world.cluster.documents.stored["memory/ml-cluster/use.json"]
+    kept = world.cluster.documents.stored["memory/ml-cluster/use.json.gz"]
     world.publish(look)
-    assert world.cluster.documents.stored["memory/ml-cluster/use.json"] == kept
+    assert world.cluster.documents.stored["memory/ml-cluster/use.json.gz"] == kept
     assert world.values("Preemptions") == [1]
 
 

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_catalogue import METRICS
+from taskgov.services.series_cap import DEFAULT_LIMIT
 from taskgov.services.series_memory import SeriesMemory
 from taskgov.services.series_rule import FIXED, OTHER, bounded, fits_in_any_case
 from tests.support.memory import NOON
@@ -263,3 +265,17 @@ def test_a_thousand_teams_with_fifteen_rows_each_are_bounded() -> None:
 def test_a_damaged_memory_is_refused(stored: bytes) -> None:
     with pytest.raises(ValueError, match=r"no memory of metric series|Expecting value"):
         SeriesMemory.from_bytes(stored)
+
+
+def test_a_look_at_a_thousand_teams_writes_a_bounded_number_of_bytes_into_its_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every team uses something, waits, and has 15 instance types with long names: docs/scale.md has the bound."""
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "TaskGovernance")
+    teams = [name.ljust(63, "x") for name in names(1000)]
+    values = [*of_cluster(15), *(value for team in teams for value in of_team(team, used=2, waiting=1, types=15))]
+    published, _ = bounded(values, None, DEFAULT_LIMIT, NOON)
+    EmbeddedMetrics().record("ml-cluster", published)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(len(line.encode()) + 1 for line in lines) <= 600_000
+    assert max(len(line.encode()) for line in lines) <= 16 * 1024

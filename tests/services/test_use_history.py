@@ -1,5 +1,6 @@
 """What is used is remembered by the schedule alone, and snapshots know it."""
 
+import gzip
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.parse import parse_policy
-from taskgov.services.use_history import KEY, UseHistory, with_use
+from taskgov.services.use_history import KEY, KEY_BEFORE, UseHistory, with_use
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -66,6 +67,16 @@ def test_the_end_of_a_run_adds_no_time() -> None:
     assert cluster.documents.stored[KEY.format("ml-cluster")] == before
 
 
+def test_what_an_earlier_release_kept_is_continued() -> None:
+    cluster = published_for(60, DOCUMENT + BUDGET)
+    kept = cluster.documents.stored.pop(KEY.format("ml-cluster"))
+    cluster.documents.stored[KEY_BEFORE.format("ml-cluster")] = gzip.decompress(kept)
+    assert cluster.snapshot().budget_use[0].gpu_hours == 6
+    publish(cluster, 70)
+    assert cluster.snapshot().budget_use[0].gpu_hours == 7
+    assert cluster.documents.stored[KEY_BEFORE.format("ml-cluster")] == gzip.decompress(kept)
+
+
 def test_a_publication_that_is_tried_again_at_the_same_moment_writes_nothing() -> None:
     cluster = published_for(60)
     puts: list[str] = []
@@ -113,7 +124,7 @@ def test_a_type_that_nobody_knows_is_measured_by_what_its_nodes_offer() -> None:
 def test_a_damaged_memory_says_what_to_do() -> None:
     cluster = a_cluster()
     cluster.documents.put(KEY.format("ml-cluster"), b'{"version": 1}', "application/json")
-    with pytest.raises(InvalidRequestError, match=r"memory/ml-cluster/use\.json cannot be read .* delete it"):
+    with pytest.raises(InvalidRequestError, match=r"memory/ml-cluster/use\.json\.gz cannot be read .* delete it"):
         cluster.snapshot()
 
 

@@ -1,5 +1,6 @@
 """What is remembered of use: exact over gaps, restarts, midnights and clocks that differ."""
 
+import gzip
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
@@ -8,12 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.snapshot.use_memory import (
+    DAYS_KEPT,
     LONGEST_PAUSE,
+    MOST_PEAKS,
     Peak,
     Period,
     Place,
     UseMemory,
     UseNow,
+    Watched,
     budget_use,
     observed_use,
     period_start,
@@ -178,10 +182,12 @@ def test_a_whole_month_is_kept_and_what_no_budget_asks_for_is_not() -> None:
     assert (hours_of(after, NOON + timedelta(days=41)), set(after.spent)) == (1, {"team-a"})
 
 
-@pytest.mark.parametrize("text", [b"[]", b'{"version": 2}', b"{", b"null"])
+@pytest.mark.parametrize(
+    "text", [b"[]", b'{"version": 2}', b"{", b"null", b"\x1f\x8b", gzip.compress(b"[]"), gzip.compress(b"{}")[:-4]]
+)
 def test_what_is_no_memory_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        UseMemory.from_json(text)
+        UseMemory.from_bytes(text)
 
 
 Looks = list[tuple[int, int]]
@@ -202,7 +208,7 @@ def played(steps: Looks) -> tuple[UseMemory, list[tuple[datetime, int]]]:
 @given(looks)
 def test_a_memory_comes_back_from_its_document_as_it_was(steps: Looks) -> None:
     memory, _ = played(steps)
-    assert UseMemory.from_json(memory.to_json()) == memory
+    assert UseMemory.from_bytes(memory.to_bytes()) == memory
 
 
 @settings(deadline=None)  # the machine may be busy
@@ -231,3 +237,45 @@ def test_no_more_peaks_are_kept_than_there_are_numbers_of_instances(steps: Looks
     values = [value for _, value in peaks]
     assert values == sorted(set(values), reverse=True)
     assert len(peaks) <= 5
+
+
+def test_of_a_use_that_falls_for_months_a_bounded_number_of_peaks_is_kept_and_none_is_too_low() -> None:
+    """Every hour a little less, for 80 days: no peak is reached by a later one."""
+    hours = 80 * 24
+    memory, now = UseMemory(), NOON
+    for number in range(hours):
+        now = NOON + timedelta(hours=number)
+        memory = remember_use(memory, using(Fraction(2 * hours - number, 1000)), now)
+    peaks = memory.watched[A].peaks
+    assert len(peaks) == MOST_PEAKS
+    assert [value for _, value in peaks] == sorted({value for _, value in peaks}, reverse=True)
+    for window in (1, 24, 168, 24 * 60, 24 * 80):
+        true = (2 * hours - max(hours - 1 - window, 0)) / 1000
+        assert true <= peak_of(memory, now, window) <= true * 1.1
+
+
+@settings(deadline=None, max_examples=25)  # the machine may be busy
+@given(st.lists(st.integers(0, 3000), min_size=60, max_size=200), st.integers(1, 200))
+def test_a_peak_that_was_put_together_is_never_less_than_what_was_seen(values: list[int], window: int) -> None:
+    falling = sorted(values, reverse=True)
+    memory, now = UseMemory(), NOON
+    for number, value in enumerate(falling):
+        now = NOON + timedelta(hours=number)
+        memory = remember_use(memory, using(Fraction(value, 1000)), now)
+    assert len(memory.watched[A].peaks) <= MOST_PEAKS
+    assert peak_of(memory, now, window) >= falling[max(len(falling) - 1 - window, 0)] / 1000
+
+
+def test_a_thousand_teams_with_fifteen_types_have_a_bounded_document() -> None:
+    """The peaks are the most that are kept, and every day of a month has its GPU time."""
+    full = tuple((500_000 + number, 100_000 - number) for number in range(MOST_PEAKS))
+    days = {date(2026, 11, 1) + timedelta(days=number): 7 * 99_999_999 for number in range(DAYS_KEPT + 1)}
+    teams = [f"team-{number:04}" for number in range(100)]
+    types = [f"ml.p5en.{number}xlarge" for number in range(15)]
+    memory = UseMemory(
+        NOON,
+        {(team, one): Watched(NOON, full) for team in teams for one in types},
+        dict.fromkeys(teams, days),
+    )
+    assert 10 * len(gzip.decompress(memory.to_bytes())) < 16_000_000
+    assert 10 * len(memory.to_bytes()) < 5_000_000

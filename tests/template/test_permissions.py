@@ -213,7 +213,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
         "ReadSnapshotRole": {"snapshots/*", "memory/*/nodes.json", "memory/*/state.json"},
         "PlanQuotasRole": {"plans/*"},
         "PublishUsageRole": {
-            "memory/*/use.json",
+            "memory/*/use.json.gz",
             "memory/*/told.json",
             "memory/*/workloads.json.gz",
             "memory/*/series.json.gz",

@@ -147,7 +147,7 @@ def resources_of(cluster: Cluster, stack: DeployedStack) -> dict[str, str]:
         "bucket": bucket,
         **{prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in PREFIXES},
         "state": f"{bucket}/memory/{cluster.name}/state.json",
-        "use": f"{bucket}/memory/{cluster.name}/use.json",
+        "use": f"{bucket}/memory/{cluster.name}/use.json.gz",
         "reconcile": outputs["ReconcileStateMachineArn"],
         "runs": f"{outputs['ReconcileStateMachineArn'].replace(':stateMachine:', ':execution:')}:*",
         "intake": queue("IntakeQueueUrl"),

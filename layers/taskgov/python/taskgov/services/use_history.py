@@ -13,7 +13,9 @@ from taskgov.ports import DocumentStore
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.use_memory import UseMemory, budget_use, observed_use, remember_use
 
-KEY = "memory/{}/use.json"
+KEY = "memory/{}/use.json.gz"
+KEY_BEFORE = "memory/{}/use.json"
+"""Where earlier releases kept it, as plain JSON: read as long as there is no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,12 @@ class UseHistory:
     def read(self, cluster_name: str) -> UseMemory:
         """Return the memory of use. Raises InvalidRequestError for a document that somebody damaged."""
         key = KEY.format(cluster_name)
+        stored = self.documents.find(key)
+        if stored is None:
+            key = KEY_BEFORE.format(cluster_name)
+            stored = self.documents.find(key)
         try:
-            return UseMemory.from_json(self.documents.find(key))
+            return UseMemory.from_bytes(stored)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidRequestError(
                 f"{key} cannot be read ({error}); delete it, and use is measured again"
@@ -37,7 +43,7 @@ class UseHistory:
         before = self.read(snapshot.cluster.name)
         after = remember_use(before, use_now(snapshot), snapshot.taken_at)
         if after != before:
-            self.documents.put(KEY.format(snapshot.cluster.name), after.to_json(), "application/json")
+            self.documents.put(KEY.format(snapshot.cluster.name), after.to_bytes(), "application/gzip")
 
 
 def with_use(snapshot: Snapshot, memory: UseMemory) -> Snapshot:
