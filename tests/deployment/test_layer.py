@@ -28,10 +28,13 @@ _WORK = dict.fromkeys(
 _REPLAY = "commands replay with it; it stands in the layer so that a function can"
 _FUTURES = (
     "accepting",
+    "asks",
+    "choosing",
     "counting",
     "cycling",
     "fair_taking",
     "jobs",
+    "of_model",
     "one_place",
     "queues",
     "replaying",

@@ -165,3 +165,19 @@ def test_a_slice_ends_the_run_of_the_one_before_it() -> None:
     simulation.arrive(new, at="2026-11-20T09:00:10Z", run_time=60 * SECOND)
     timeline = simulation.run()
     assert (timeline.end, timeline.unfinished) == (instant("2026-11-20T09:01:10Z"), ())
+
+
+def test_a_search_that_goes_round_for_ever_lets_time_pass() -> None:
+    """Of two pod sets one has its flavor while the other looks on: each cycle they change places, and nothing fits."""
+    quotas = {"one": {"cpu": "4"}, "two": {"cpu": "2"}}
+    on = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    queue = a_queue("q", flavors=quotas, flavorFungibility=on, preemption=preemption)
+    simulation = Simulation(a_world(a_flavor("one"), a_flavor("two"), queue))
+    simulation.arrive(_job("long", "q", 3), 0, 20 * SECOND)
+    simulation.arrive(_job("short", "q", 2, created=1), 0, 10 * SECOND)
+    both = tuple(PodSet(name, 1, (("cpu", 1000),)) for name in ("left", "right"))
+    simulation.arrive(Workload("default", "both", "q", both, created=2, uid="both"), SECOND, 10 * SECOND)
+    timeline = simulation.run()
+    assert _told(timeline) == [(0.0, "admitted", "long"), (0.0, "admitted", "short"), (10.0, "admitted", "both")]
+    assert timeline.idle_cycles >= 2

@@ -17,8 +17,14 @@ from tests.futures.worlds import Family, draw, draw_changes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FAMILIES = [Family(), Family(hyperpod=True), Family(resources=2), Family(resources=3, hyperpod=True)]
-NAMES = ["one resource, all rules", "one resource, HyperPod", "two resources, all rules", "three resources, HyperPod"]
+FAMILIES = {
+    "one resource, all rules": Family(running=0.2),
+    "one resource, HyperPod": Family(hyperpod=True),
+    "two resources, all rules": Family(resources=2, running=0.2),
+    "three resources on two types, HyperPod": Family(resources=3, flavors=2, running=0.2, hyperpod=True),
+    "one resource on three types": Family(flavors=3, pod_sets=2),
+    "everything": Family(resources=3, flavors=3, pod_sets=3, running=0.2),
+}
 Courses = dict[int, list[tuple[int, int | None, bool]]]
 
 
@@ -30,7 +36,7 @@ def courses(starts: Starts) -> Courses:
     return {job: sorted(stays, key=lambda stay: (stay[0], stay[1] is None, stay[1])) for job, stays in found.items()}
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_everybody_starts_and_is_preempted_when_the_exact_model_says(family: Family, seed: int) -> None:
@@ -38,7 +44,7 @@ def test_everybody_starts_and_is_preempted_when_the_exact_model_says(family: Fam
     _assert_the_same(setting, jobs, ())
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_so_they_do_while_quotas_and_rules_change(family: Family, seed: int) -> None:
@@ -55,7 +61,7 @@ def _assert_the_same(setting: Setting, jobs: Jobs, changes: Sequence[Change]) ->
         assert courses(fast) == courses(exact)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_the_worlds_have_waiting_borrowing_and_preemption(family: Family) -> None:
     waited = preempted = loops = 0
     for seed in range(100):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from taskgov.futures import Change, Job, Jobs, Setting
+from taskgov.futures import Change, Held, Job, Jobs, Setting
 from taskgov.scheduling.config import DEFAULT_STRATEGIES, ManagerConfig, Strategy
 from taskgov.scheduling.instants import SECOND
 from taskgov.scheduling.objects import (
+    Admission,
     BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     Fungibility,
     LocalQueue,
     PodSet,
+    PodSetAdmission,
     Preemption,
     Quota,
     ResourceFlavor,
@@ -25,16 +27,22 @@ from taskgov.scheduling.objects import (
 
 RESOURCES = ("gpu", "cpu", "memory")
 POLICIES = ("Never", "LowerPriority", "LowerOrNewerEqualPriority", "Any")
+SEARCHES = ("TryNextFlavor", "MayStopSearch")
+POLICIES_OF_CHOICE = ("BorrowingOverPreemption", "PreemptionOverBorrowing")
 HYPERPOD = Fungibility("TryNextFlavor", "TryNextFlavor")
 
 
 @dataclass(frozen=True)
 class Family:
-    """What is drawn: how many resources, flavors, queues and jobs at most, and whether only HyperPod's rules."""
+    """What is drawn: how many resources, flavors, queues, jobs and pod sets at most; only HyperPod's rules or all."""
 
     resources: int = 1
+    flavors: int = 1
     queues: int = 5
     jobs: int = 25
+    pod_sets: int = 1
+    running: float = 0.0
+    """The share of jobs that run when the replay begins."""
     hyperpod: bool = False
 
 
@@ -42,15 +50,25 @@ def draw(seed: int, family: Family) -> tuple[Setting, Jobs]:
     """Return one world; the same arguments give the same world."""
     chance = random.Random(seed)  # noqa: S311 -- no secret
     count = chance.randint(1, family.queues)
-    resources = RESOURCES[: family.resources]
-    queues = tuple(_queue(chance, f"q{i}", resources, hyperpod=family.hyperpod) for i in range(count))
+    groups = _groups(chance, family)
+    queues = tuple(_queue(chance, f"q{i}", groups, family) for i in range(count))
     doors = tuple(LocalQueue(f"ns{i}", "door", f"q{i}") for i in range(count))
+    flavors = tuple(ResourceFlavor(f"f{i}", {"type": f"f{i}"}) for i in range(family.flavors))
     cohorts = (Cohort("pool", None, {"f0/gpu": Quota(chance.randint(0, 4))}),) if chance.random() < 0.2 else ()
     strategies = chance.choice([DEFAULT_STRATEGIES, tuple(Strategy)[:1], tuple(Strategy)[1:]])
     config = ManagerConfig(fair_sharing=chance.random() < 0.6, strategies=strategies)
     batch = chance.choice([0, 1, 5, 60]) * SECOND
-    setting = Setting(queues, doors, (ResourceFlavor("f0"),), cohorts, config, batch=batch)
-    return setting, Jobs(_jobs(chance, count, resources, family.jobs))
+    setting = Setting(queues, doors, flavors, cohorts, config=config, batch=batch)
+    return setting, Jobs(_jobs(chance, count, family))
+
+
+def _groups(chance: random.Random, family: Family) -> tuple[ResourceGroup, ...]:
+    """Return one group, or sometimes a second one for the last resource."""
+    resources = RESOURCES[: family.resources]
+    flavors = tuple(f"f{i}" for i in range(family.flavors))
+    if family.resources > 2 and not family.hyperpod and chance.random() < 0.4:
+        return ResourceGroup(resources[:-1], flavors), ResourceGroup(resources[-1:], flavors[::-1])
+    return (ResourceGroup(resources, flavors),)
 
 
 def draw_changes(seed: int, setting: Setting, jobs: Jobs) -> list[Change]:
@@ -71,17 +89,24 @@ def _changed(chance: random.Random, queue: ClusterQueue) -> ClusterQueue:
     return replace(queue, quotas=quotas, weight=chance.choice([0.0, 1.0, 3.0]), preemption=rules, stop_policy=policy)
 
 
-def _queue(chance: random.Random, name: str, resources: tuple[str, ...], *, hyperpod: bool) -> ClusterQueue:
+def _queue(chance: random.Random, name: str, groups: tuple[ResourceGroup, ...], family: Family) -> ClusterQueue:
     cohort = "pool" if chance.random() < 0.85 else None
-    quotas = {f"f0/{resource}": _quota(chance, shares=cohort is not None) for resource in resources}
+    quotas = {
+        f"{flavor}/{resource}": _quota(chance, shares=cohort is not None)
+        for group in groups
+        for flavor in group.flavors
+        for resource in group.resources
+    }
+    preferences = POLICIES_OF_CHOICE if family.resources == 1 else POLICIES_OF_CHOICE[:1]
+    fungibility = Fungibility(chance.choice(SEARCHES), chance.choice(SEARCHES), chance.choice(preferences))
     return ClusterQueue(
         name,
         cohort,
-        (ResourceGroup(resources, ("f0",)),),
+        groups,
         quotas,
         namespace_selector=Selector(),
-        preemption=_preemption(chance, hyperpod=hyperpod),
-        fungibility=HYPERPOD,
+        preemption=_preemption(chance, hyperpod=family.hyperpod),
+        fungibility=HYPERPOD if family.hyperpod else fungibility,
         weight=chance.choice([0.0, 1.0, 1.0, 3.0, 10.0]),
         stop_policy="Hold" if chance.random() < 0.05 else "None",
     )
@@ -106,23 +131,56 @@ def _preemption(chance: random.Random, *, hyperpod: bool) -> Preemption:
     )
 
 
-def _jobs(chance: random.Random, queues: int, resources: tuple[str, ...], most: int) -> list[Job]:
+def _jobs(chance: random.Random, queues: int, family: Family) -> list[Job]:
     jobs, now, gap = [], 0, chance.choice([1, 5, 30])
-    for number in range(chance.randint(1, most)):
+    for number in range(chance.randint(1, family.jobs)):
         now += chance.choice([0, 0, 1, chance.randint(0, gap)])
-        asks = tuple(
-            (resource, chance.randint(0 if resource != "gpu" and chance.random() < 0.2 else 1, 4))
-            for resource in resources
-            if resource == "gpu" or chance.random() < 0.7
-        )
+        runs = chance.random() < family.running
+        arrival = 0 if runs else now
         workload = Workload(
             f"ns{chance.randrange(queues)}",
             f"j{number}",
             "door",
-            (PodSet("main", chance.choice([1, 1, 2]), asks),),
+            _pod_sets(chance, family),
             priority=chance.choice([0, 0, 1, 2]),
-            created=(now - chance.choice([0, 0, 3])) * SECOND,
+            created=(arrival - chance.choice([0, 0, 3])) * SECOND,
             uid=f"u{chance.randrange(5)}{number:04}",
         )
-        jobs.append(Job(workload, now * SECOND, chance.randint(1, 60) * SECOND))
+        run_time = chance.randint(1, 60)
+        held, remaining = None, None
+        if runs:
+            held, remaining = _held(chance, workload, family), chance.randint(1, run_time) * SECOND
+        jobs.append(Job(workload, arrival * SECOND, run_time * SECOND, held, remaining))
     return jobs
+
+
+def _pod_sets(chance: random.Random, family: Family) -> tuple[PodSet, ...]:
+    group = "together" if chance.random() < 0.3 else None
+    return tuple(
+        PodSet(
+            f"p{number}",
+            chance.choice([1, 1, 2]),
+            tuple(
+                (resource, chance.randint(0 if resource != "gpu" and chance.random() < 0.2 else 1, 4))
+                for resource in RESOURCES[: family.resources]
+                if resource == "gpu" or chance.random() < 0.7
+            ),
+            node_selector=(("type", f"f{chance.randrange(family.flavors)}"),) if chance.random() < 0.3 else (),
+            group=group,
+        )
+        for number in range(chance.randint(1, family.pod_sets))
+    )
+
+
+def _held(chance: random.Random, workload: Workload, family: Family) -> Held:
+    flavor = f"f{chance.randrange(family.flavors)}"
+    pod_sets = tuple(
+        PodSetAdmission(
+            pods.name,
+            pods.count,
+            {resource: flavor for resource, _ in pods.requests},
+            {resource: amount * pods.count for resource, amount in pods.requests},
+        )
+        for pods in workload.pod_sets
+    )
+    return Held(Admission(f"q{workload.namespace[2:]}", pod_sets), -chance.randint(0, 9) * SECOND)

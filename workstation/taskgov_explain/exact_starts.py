@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.futures import Starts, Stay, accepts, replay
+from taskgov.futures import Starts, Stay, accepts, obstacles, replay
 from taskgov.scheduling.instants import timestamp
 from taskgov.scheduling.kueue_model import KueueModel
 from taskgov.scheduling.writing import admission_object
@@ -23,18 +23,38 @@ if TYPE_CHECKING:
     from taskgov_explain.timeline import Timeline
 
 
-def starts(setting: Setting, jobs: Jobs, until: Instant | None = None, changes: Sequence[Change] = ()) -> Starts:
-    """Return who starts when: by the fast replay where it can, else by the exact model."""
-    if not accepts(setting, jobs, changes):
+def starts(
+    setting: Setting,
+    jobs: Jobs,
+    until: Instant | None = None,
+    changes: Sequence[Change] = (),
+    world: KueueModel | None = None,
+) -> Starts:
+    """Return who starts when: by the fast replay where it can, else by the exact model.
+
+    Where setting and jobs are those of a `world`, the exact model goes on from that; it is not changed.
+    """
+    if not accepts(setting, jobs, changes) and not (world is not None and obstacles(world)):
         found = replay(setting, jobs, until, changes)
         if not found.loop:
             return found
-    return exact_starts(setting, jobs, until, changes)
+    return exact_starts(setting, jobs, until, changes, None if world is None else world.copy())
 
 
-def exact_starts(setting: Setting, jobs: Jobs, until: Instant | None = None, changes: Sequence[Change] = ()) -> Starts:
-    """Return who starts when, by the exact model."""
-    simulation = Simulation(_world(setting, jobs), requeue_batch=setting.batch, keep_finished=False)
+def exact_starts(
+    setting: Setting,
+    jobs: Jobs,
+    until: Instant | None = None,
+    changes: Sequence[Change] = (),
+    world: KueueModel | None = None,
+) -> Starts:
+    """Return who starts when, by the exact model; from a `world` as it stands, where its state is more than the jobs'.
+
+    The world is changed.
+    """
+    simulation = Simulation(
+        _world(setting, jobs) if world is None else world, requeue_batch=setting.batch, keep_finished=False
+    )
     for change in changes:
         for queue in change.queues:
             simulation.change(queue, change.at)

@@ -28,6 +28,7 @@ _COMPLETION, _CHANGE, _REQUEUE = range(3)
 """What comes first among things due at one moment."""
 
 Action = Callable[[Instant], bool]
+_Given = Workload | Mapping[str, Any]
 
 
 class Simulation:
@@ -70,9 +71,7 @@ class Simulation:
 
     # What is to happen
 
-    def arrive(
-        self, workload: Workload | Mapping[str, Any], at: Instant | str, run_time: int, remaining: int | None = None
-    ) -> None:
+    def arrive(self, workload: _Given, at: Instant | str, run_time: int, remaining: int | None = None) -> None:
         """Have a workload arrive; it runs for `run_time` microseconds, from the start again after an eviction.
 
         One that holds quota already ends `remaining` microseconds after `at`, if nobody evicts it.
@@ -128,10 +127,16 @@ class Simulation:
             self._drain(now)
         self._notice(now)
         self.world.all_pods_ready(now)
+        idle_states: set[Any] = set()
         while self.world.has_heads() and self.timeline.loop is None:
-            self._cycle(now)
+            result = self._cycle(now)
+            stays = result.idle and all(head.in_line for head in result.waiting)
+            state = self.world.signature() if stays else None
+            if state in idle_states:  # flavor searches go round; so they do in Kueue until something changes
+                return
+            idle_states = {*idle_states, state} if stays else set()
 
-    def _cycle(self, now: Instant) -> None:
+    def _cycle(self, now: Instant) -> CycleResult:
         result = self.world.cycle(now)
         self.timeline.cycles += 1
         self.timeline.idle_cycles += result.idle
@@ -150,6 +155,7 @@ class Simulation:
         self._notice(now)
         if result.preempted:
             self._look_for_loop(result, now)
+        return result
 
     def _notice(self, now: Instant) -> None:
         """See which trees have new capacity: another look at once, or when the batch is due."""
@@ -173,9 +179,7 @@ class Simulation:
 
     # Actions: each says whether anything happened
 
-    def _submit(
-        self, workload: Workload | Mapping[str, Any], run_time: int, remaining: int | None, now: Instant
-    ) -> None:
+    def _submit(self, workload: _Given, run_time: int, remaining: int | None, now: Instant) -> None:
         if isinstance(workload, Workload):
             key = workload.key
             self.world.submit(workload)
@@ -189,10 +193,7 @@ class Simulation:
 
     def _apply(self, obj: Mapping[str, Any] | ClusterQueue) -> None:
         self._changed = True
-        if isinstance(obj, ClusterQueue):
-            self.world.put(obj)
-        else:
-            self.world.apply(obj)
+        self.world.put(obj) if isinstance(obj, ClusterQueue) else self.world.apply(obj)
 
     def _evict(self, workload: str, reason: str, message: str, now: Instant) -> None:
         if workload not in self._started:

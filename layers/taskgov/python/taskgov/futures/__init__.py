@@ -7,8 +7,22 @@ preemptions and ends, at the same moments (`tests/futures`).
 
 from taskgov.futures.accepting import accepts
 from taskgov.futures.jobs import Held, Job, Jobs
+from taskgov.futures.of_model import jobs_of, obstacles, setting_of
 from taskgov.futures.replaying import replay
 from taskgov.futures.setting import Change, Setting
 from taskgov.futures.starts import Starts, Stay
 
-__all__ = ["Change", "Held", "Job", "Jobs", "Setting", "Starts", "Stay", "accepts", "replay"]
+__all__ = [
+    "Change",
+    "Held",
+    "Job",
+    "Jobs",
+    "Setting",
+    "Starts",
+    "Stay",
+    "accepts",
+    "jobs_of",
+    "obstacles",
+    "replay",
+    "setting_of",
+]

@@ -77,10 +77,6 @@ def _of_queue(queue: ClusterQueue) -> Iterator[str]:
         yield "has admission checks"
     if queue.stop_policy not in {_RUN, "Hold"}:
         yield "is drained"
-    if len(queue.groups) > 1:
-        yield "has several resource groups"
-    if any(len(group.flavors) > 1 for group in queue.groups):
-        yield "has several flavors"
     if queue.fungibility.preference == PREEMPTION_OVER_BORROWING and any(len(g.resources) > 1 for g in queue.groups):
         yield "prefers preemption to borrowing, of several resources"
     if any("pods" in group.resources for group in queue.groups):
@@ -104,8 +100,6 @@ def _of_jobs(setting: Setting, jobs: Jobs) -> Iterator[str]:
             yield f"queue {queue} does not admit namespace {namespace}"
     for pod_sets in dict.fromkeys(pod_sets for _, (pod_sets, _) in jobs.origins):
         demand = demand_of(pod_sets, ())
-        if len(pod_sets) != 1:
-            yield "a job has several pod sets"
         if demand.can_shrink:
             yield "a job may be admitted with fewer pods"
         if any(amount >= LARGEST for part in demand.pod_sets for amount in part.requests.values()):

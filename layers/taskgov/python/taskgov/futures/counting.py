@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from taskgov.futures.asks import Search
 from taskgov.futures.one_place import OnePlace
 from taskgov.futures.queues import ENDLESS, NOBODY, Kind, Queue, Tree
-from taskgov.scheduling.demand import demand_of
+from taskgov.scheduling.demand import demand_of, total
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.objects import NEVER, ClusterQueue, Cohort, flavor_resource, resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from taskgov.futures.asks import Amounts
     from taskgov.futures.jobs import Jobs, Shape
-    from taskgov.futures.queues import Amounts
     from taskgov.futures.setting import Setting
     from taskgov.scheduling.objects import FlavorResource, PodSet, ResourceGroup
 
@@ -52,6 +53,8 @@ class Count:
         for spec in specs:
             queue = self.queues[spec.name]
             if queue.spec != spec:
+                if (queue.spec.quotas, queue.spec.cohort) != (spec.quotas, spec.cohort):
+                    queue.generation += 1
                 queue.spec = spec
                 queue.open = self._is_open(spec)
                 queue.tree.notified = True
@@ -160,31 +163,66 @@ class Count:
 
     def _judge(self, kind: Kind, pod_sets: tuple[PodSet, ...]) -> None:
         """Work out what jobs of a kind ask for, and what preemption could free for them, under the quotas as set."""
-        asks, queue = self._asks(kind.queue.spec, pod_sets), kind.queue
-        if asks is None or any(amount > queue.potential[place] for place, amount in asks):
-            kind.asks = None
-            return
-        kind.asks, kind.mask, kind.may_preempt = asks, 0, 0
-        rules = queue.spec.preemption
+        queue, rules = kind.queue, kind.queue.spec.preemption
         borrow = rules.borrow_within_cohort
-        anyhow = (borrow is not None and borrow.policy != NEVER) or (self.fair and rules.reclaim_within_cohort != NEVER)
-        for place, amount in asks:
-            kind.mask |= 1 << place
-            if anyhow or queue.nominal[place] >= amount:
+        kind.anyhow = (borrow is not None and borrow.policy != NEVER) or (
+            self.fair and rules.reclaim_within_cohort != NEVER
+        )
+        kind.asks, kind.searches, kind.may_preempt = None, (), 0
+        searches = self._searches(queue.spec, pod_sets)
+        fails = next((s.pods for s in searches if all(option is None for option in s.options)), None)
+        if fails == 0:
+            return
+        pods = {search.pods for search in searches}
+        if fails or not all(map(_is_fixed, searches)) or (len(pods) > 1 and not self.fair):
+            kind.searches = searches
+            return
+        asks: dict[int, int] = {}
+        for search in searches:
+            for place, amount in search.options[-1] or ():
+                asks[place] = asks.get(place, 0) + amount
+        if any(amount > queue.potential[place] for place, amount in asks.items()):
+            return
+        kind.asks = tuple(asks.items())
+        for place, amount in kind.asks:
+            if kind.anyhow or queue.nominal[place] >= amount:
                 kind.may_preempt |= 1 << place
 
-    def _asks(self, spec: ClusterQueue, pod_sets: tuple[PodSet, ...]) -> Amounts | None:
-        """Return what pods ask for of the flavor that they may use; `None` where there is none."""
-        asks = []
+    def _searches(self, spec: ClusterQueue, pod_sets: tuple[PodSet, ...]) -> tuple[Search, ...]:
+        """Return the walks over flavors that give pods what they ask for; the last has no flavor where one has none."""
+        demand = demand_of(pod_sets, ())
         group_of: dict[str, ResourceGroup] = {r: group for group in reversed(spec.groups) for r in group.resources}
-        for part in demand_of(pod_sets, ()).pod_sets:
-            for resource, amount in part.requests.items():
+        searches: list[Search] = []
+        for pods, indexes in enumerate(demand.groups):
+            parts = [demand.pod_sets[index] for index in indexes]
+            requests = total([part.requests for part in parts])
+            done: list[ResourceGroup] = []
+            for resource, amount in requests.items():
                 group = group_of.get(resource)
-                if group is None:
-                    if amount:
-                        return None
-                    continue
-                if not group.flavors or self.book.rejected(group.flavors, [part.pod_set])[0] is not None:
-                    return None
-                asks.append((self._place(flavor_resource(group.flavors[0], resource)), amount))
-        return tuple(asks)
+                if group is None and amount:
+                    return (*searches, Search(pods, ()))
+                if group is not None and group not in done:
+                    done.append(group)
+                    options = self._options(group, requests, [part.pod_set for part in parts])
+                    searches.append(Search(pods, options, resumes=resource in parts[0].requests))
+        return tuple(searches)
+
+    def _options(
+        self, group: ResourceGroup, requests: Mapping[str, int], pod_sets: Sequence[PodSet]
+    ) -> tuple[Amounts | None, ...]:
+        """Return what is asked of each flavor of a group; `None` for one that the pods may not use."""
+        return tuple(
+            tuple(
+                (self._place(flavor_resource(flavor, resource)), amount)
+                for resource, amount in requests.items()
+                if resource in group.resources
+            )
+            if rejection is None
+            else None
+            for flavor, rejection in zip(group.flavors, self.book.rejected(group.flavors, pod_sets), strict=True)
+        )
+
+
+def _is_fixed(search: Search) -> bool:
+    """Say whether only the last flavor may be used: then the search goes to its end, and there is nothing to choose."""
+    return all(option is None for option in search.options[:-1])

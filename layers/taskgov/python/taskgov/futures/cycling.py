@@ -5,17 +5,21 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from taskgov.futures.choosing import Chooser
 from taskgov.futures.queues import NOBODY
-from taskgov.futures.standing import Standing
+from taskgov.futures.standing import Scan, Standing
 from taskgov.futures.taking import Preemptor
+from taskgov.scheduling.assignment import FIT, NO_FIT
 from taskgov.scheduling.objects import ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
-    from taskgov.futures.queues import Amounts, Kind, Queue, Tree
+    from taskgov.futures.asks import Amounts
+    from taskgov.futures.queues import Kind, Queue, Tree
     from taskgov.scheduling.instants import Instant
 
+_NOTHING_TO_CHOOSE: Final = Scan((), 0, 0)
 _NONE: Final[list[int]] = []
 
 
@@ -28,6 +32,8 @@ class _Entry(NamedTuple):
     lacking: int
     """The places, as bits, of which there is too little for it."""
     victims: list[int]
+    borrows: bool | None = None
+    """Whether its queue would borrow; `None` where nobody has asked yet."""
 
 
 class Cycles(Standing):
@@ -51,9 +57,10 @@ class Cycles(Standing):
         kind = self.kind_of[rank]
         asks = kind.asks
         if asks is None:
-            queue.mark(rank, kind)
-            return None
+            return self._choose(rank, kind)
         lacking = 0
+        if self.chooses:
+            self.scans[rank] = _NOTHING_TO_CHOOSE
         for place, amount in asks:
             if amount and amount > queue.available(place):
                 lacking |= 1 << place
@@ -63,8 +70,48 @@ class Cycles(Standing):
             victims = self.taking.victims(self._preemptor(queue, rank, asks, lacking))
             if victims or queue.spec.preemption.reclaim_within_cohort != ANY:
                 return _Entry(rank, kind, asks, lacking, victims)
-        queue.mark(rank, kind)
+        self._refuse(rank, kind)
         return None
+
+    def _choose(self, rank: int, kind: Kind) -> _Entry | None:
+        """Judge one head that may have several flavors, or none at all."""
+        queue = kind.queue
+        if not kind.searches:
+            self._refuse(rank, kind)
+            return None
+        known: dict[tuple[int, int], list[int]] = {}
+
+        def oracle(place: int, amount: int) -> list[int]:
+            if (place, amount) not in known:
+                asks = ((place, amount),)
+                known[place, amount] = self.taking.victims(self._preemptor(queue, rank, asks, 1 << place))
+            return known[place, amount]
+
+        scan = self.scans.get(rank)
+        valid = scan is not None and (self.number_of_cycle - scan.cycle <= 1 or queue.generation <= scan.generation)
+        choice = Chooser(kind, oracle, self._own_and_borrows).choose(scan.tried if scan is not None and valid else ())
+        self.scans[rank] = Scan(choice.tried, self.number_of_cycle, queue.generation)
+        if choice.mode == FIT:
+            return _Entry(rank, kind, choice.asks, 0, _NONE, choice.borrows)
+        if choice.mode != NO_FIT:
+            victims = self.taking.victims(self._preemptor(queue, rank, choice.asks, choice.lacking))
+            if victims or queue.spec.preemption.reclaim_within_cohort != ANY:
+                return _Entry(rank, kind, choice.asks, choice.lacking, victims, choice.borrows)
+        self._refuse(rank, kind)
+        return None
+
+    def _own_and_borrows(self, queue: Queue, victims: Sequence[int], asks: Amounts) -> tuple[bool, bool]:
+        own = any(self.queue_of[victim] is queue for victim in victims)
+        return own, self._after(victims, partial(queue.would_borrow, asks))
+
+    def _refuse(self, rank: int, kind: Kind) -> None:
+        """Take back one that gets nothing now; while flavors are left to search it stays in line."""
+        scan = self.scans.get(rank)
+        if scan is not None and any(stopped != -1 for stopped in scan.tried):
+            kind.queue.push(rank, kind)
+        else:
+            kind.queue.mark(rank, kind)
+            self.all_stay = False
 
     def _preemptor(self, queue: Queue, rank: int, asks: Amounts, lacking: int) -> Preemptor:
         turn = self.jobs.turn[rank]
@@ -76,8 +123,7 @@ class Cycles(Standing):
         if not entry.lacking:
             self._admit(rank, kind.queue, entry.asks, now)
             return
-        kind.queue.sticky = rank
-        kind.queue.push(rank, kind)
+        self._wait_for_victims(rank, kind)
         for victim in entry.victims:
             self.preempt(victim, now)
 
@@ -107,8 +153,8 @@ class Cycles(Standing):
     def _borrows(self, entry: _Entry) -> bool:
         """Say whether the queue would borrow, once those have left whom each lacking resource alone would take."""
         queue = entry.kind.queue
-        if queue.alone:
-            return False
+        if entry.borrows is not None or queue.alone:
+            return bool(entry.borrows)
         for ask in entry.asks:
             victims: list[int] = []
             if entry.lacking >> ask[0] & 1:
@@ -119,11 +165,11 @@ class Cycles(Standing):
 
     def _process(self, entry: _Entry, held: list[tuple[Queue, Amounts]], gone: dict[int, None], now: Instant) -> None:
         """Decide on one entry."""
-        rank, kind, asks, lacking, victims = entry
+        rank, kind, asks, lacking, victims, _ = entry
         queue = kind.queue
         if lacking and not victims:
             self._reserve(entry, held)
-            queue.mark(rank, kind)
+            self._refuse(rank, kind)
         elif any(victim in gone for victim in victims) or not self._after((*gone, *victims), partial(queue.fits, asks)):
             queue.push(rank, kind)
         elif not lacking:
@@ -132,13 +178,18 @@ class Cycles(Standing):
             gone.update(dict.fromkeys(victims))
             queue.hold(asks)
             held.append((queue, asks))
-            queue.sticky = rank
-            queue.push(rank, kind)
+            self._wait_for_victims(rank, kind)
+
+    def _wait_for_victims(self, rank: int, kind: Kind) -> None:
+        kind.queue.sticky = rank
+        kind.queue.push(rank, kind)
+        self.scans.pop(rank, None)
 
     def _admit(self, rank: int, queue: Queue, asks: Amounts, now: Instant) -> None:
         queue.add(asks)
         if queue.sticky == rank:
             queue.sticky = NOBODY
+        self.scans.pop(rank, None)
         self.hold(rank, queue, asks, now)
         self.begin(rank, now, self.jobs.run_time[rank])
 

@@ -11,7 +11,8 @@ from taskgov.scheduling.config import Strategy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from taskgov.futures.queues import Amounts, Queue, Running
+    from taskgov.futures.asks import Amounts
+    from taskgov.futures.queues import Queue, Running
 
 
 class FairTaking(Taking):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from taskgov.futures.queues import INFINITE, Queue
 
 if TYPE_CHECKING:
-    from taskgov.futures.queues import Amounts
+    from taskgov.futures.asks import Amounts
 
 
 class OnePlace(Queue):

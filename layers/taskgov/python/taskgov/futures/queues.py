@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from taskgov.futures.asks import Amounts, Search
     from taskgov.futures.jobs import Shape
     from taskgov.scheduling.objects import ClusterQueue
 
 ENDLESS: Final = 2**62
 """In the place of a limit that is not set."""
 NOBODY: Final = -1
-Amounts = tuple[tuple[int, int], ...]
-"""Places with amounts."""
 Running = tuple[int, int, int, int]
 """Priority, moment of the reservation (negative), place by UID, rank: Kueue's order of a queue's candidates."""
 INFINITE: Final = 2.0**600
@@ -27,17 +26,19 @@ INFINITE: Final = 2.0**600
 
 
 class Kind:
-    """Jobs of one queue that are alike: of equal shape and priority. While it is `marked`, none of them is in line."""
+    """Jobs of one queue of equal shape and priority. While it is `marked`, none of them is in line."""
 
-    __slots__ = ("asks", "heap", "marked", "mask", "may_preempt", "offered", "priority", "queue", "size")
+    __slots__ = ("anyhow", "asks", "heap", "marked", "may_preempt", "offered", "priority", "queue", "searches", "size")
 
     def __init__(self, queue: Queue, priority: int) -> None:
         self.queue = queue
         self.priority = priority
         self.asks: Amounts | None = None
-        """What one of them requests; `None` when it can never have it."""
-        self.mask = 0
-        """The places that it requests, as bits."""
+        """What one of them requests, where there is nothing to choose."""
+        self.searches: tuple[Search, ...] = ()
+        """The searches that choose flavors; with neither, it can never have what it requests."""
+        self.anyhow = False
+        """Whether the queue's rules may free anything by preemption."""
         self.may_preempt = 0
         """The places that preemption could free, as bits."""
         self.heap: list[int] = []
@@ -75,6 +76,7 @@ class Queue:
         "active",
         "alone",
         "counted",
+        "generation",
         "kinds",
         "limit",
         "line",
@@ -115,6 +117,8 @@ class Queue:
         self.line: list[int] = []
         self.active = 0
         self.sticky = NOBODY
+        self.generation = 0
+        """How often its quota or usage has changed."""
         self.waits = waits
         """Where each job waits, by rank: its kind, or `None`; shared by all queues."""
 
@@ -124,10 +128,9 @@ class Queue:
     def signature(self) -> tuple[object, ...]:
         """Return what the future depends on: who runs in which order, who waits in line and who does not."""
         waits = self.waits
-        lines = (
-            (kind.marked, sorted({rank for rank in kind.heap if waits[rank] is kind})) for kind in self.kinds.values()
-        )
-        return self.sticky, tuple(entry[3] for entry in self.running), tuple((m, *ranks) for m, ranks in lines)
+        kinds = self.kinds.values()
+        line = tuple((kind.marked, *sorted({rank for rank in kind.heap if waits[rank] is kind})) for kind in kinds)
+        return self.sticky, tuple(entry[3] for entry in self.running), line
 
     # Quota
 
@@ -222,9 +225,7 @@ class Queue:
             if over and lendable[places[0]] > 0:
                 ratio = max(ratio, 1000.0 * over / lendable[places[0]])
         weight = self.spec.weight
-        if weight == 0:
-            return ratio * INFINITE
-        return ratio / weight
+        return ratio * INFINITE if weight == 0 else ratio / weight
 
     # Who waits
 
@@ -291,8 +292,7 @@ class Queue:
         for kind in self.marked:
             kind.marked = False
             self._count(kind.size)
-            heap = kind.heap
-            while heap and self.waits[heap[0]] is not kind:
-                heappop(heap)
+            while kind.heap and self.waits[kind.heap[0]] is not kind:
+                heappop(kind.heap)
             self._offer(kind)
         self.marked.clear()

@@ -13,7 +13,7 @@ from taskgov.futures.standing import NOT_RUNNING
 from taskgov.futures.starts import Starts, Stay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from taskgov.futures.jobs import Jobs
     from taskgov.futures.queues import Tree
@@ -38,6 +38,8 @@ class _Replay(Cycles):
         super().__init__(setting, jobs)
         self.changes = sorted(changes, key=lambda change: change.at)
         self.arrived = 0
+        self.circling: list[Tree] = []
+        """Trees in which searches of flavors go round until something changes."""
         self.changes.reverse()  # the next is the last; of one moment they come in the order in which they were given
 
     def run(self, until: Instant) -> Starts:
@@ -59,7 +61,7 @@ class _Replay(Cycles):
             self._moment(self._due(now), now)
         return self._starts(now)
 
-    def _due(self, now: Instant) -> Iterable[Tree]:
+    def _due(self, now: Instant) -> dict[Tree, None]:
         """Do what is due: ends, then arrivals and changes, then looks at who is inadmissible; return whom it concerns.
 
         Ends of jobs that were preempted meanwhile may be left among them.
@@ -99,8 +101,7 @@ class _Replay(Cycles):
         self.news()
         entry, kind = self.entry_of[rank], self.kind_of[rank]
         if entry is not NOT_RUNNING:
-            job = self.jobs.jobs[self.jobs.index[rank]]
-            self.begin(rank, now, job.run_time if job.remaining is None else job.remaining)
+            self.begin(rank, now, self.jobs.remaining[rank])
         else:
             kind.queue.push(rank, kind)
         return kind.queue.tree
@@ -110,17 +111,34 @@ class _Replay(Cycles):
         self.stays.append(Stay(rank, self.started[rank], now, preempted=False))
         return self.leave(rank)
 
-    def _moment(self, touched: Iterable[Tree], now: Instant) -> None:
-        """Run cycles in these trees until nobody is in line."""
+    def _moment(self, touched: dict[Tree, None], now: Instant) -> None:
+        """Run cycles until nobody is in line, or only those for whom no search of flavors leads anywhere."""
+        if self.circling:
+            touched.update(dict.fromkeys(self.circling))
+            self.circling = []
         for tree in touched:
             self._notice(tree, now)
-            while tree.active:
+        active = [tree for tree in touched if tree.active]
+        idle_states: set[object] = set()
+        while active:
+            self.number_of_cycle += 1
+            self.idle = self.all_stay = True
+            for tree in active:
                 self.cycle(tree, now)
                 self._notice(tree, now)
-                if self.suspicious:
-                    self.look_for_loop(self._coming(), now)
-                    if self.loop:
-                        return
+            if self.suspicious:
+                self.look_for_loop(self._coming(), now)
+                if self.loop:
+                    return
+            active = [tree for tree in active if tree.active]
+            if active and self.idle and self.all_stay:
+                state = self.signature()
+                if state in idle_states:
+                    self.circling = active
+                    return
+                idle_states.add(state)
+            elif idle_states:
+                idle_states = set()
 
     def _coming(self) -> Iterator[Instant]:
         yield from (at for at, _ in self.jobs.arrivals[self.arrived :])

@@ -28,10 +28,10 @@ class Setting:
         The ResourceFlavors. A queue that names another one is inactive.
     cohorts
         The Cohort objects; a cohort that a queue only names needs none.
-    config
-        How the manager is configured: fair sharing, its strategies, feature gates.
     namespaces
         Labels of namespaces, for the queues' namespace selectors.
+    config
+        How the manager is configured: fair sharing, its strategies, feature gates.
     batch
         How long freed quota is gathered before waiting jobs get another look, in microseconds; 0 is at once.
 
@@ -41,8 +41,8 @@ class Setting:
     doors: tuple[LocalQueue, ...]
     flavors: tuple[ResourceFlavor, ...]
     cohorts: tuple[Cohort, ...] = ()
-    config: ManagerConfig = DEFAULTS
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    config: ManagerConfig = DEFAULTS
     batch: int = SECOND
 
 

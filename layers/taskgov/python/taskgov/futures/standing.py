@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from heapq import heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.futures.counting import Count
 from taskgov.futures.fair_taking import FairTaking
@@ -15,14 +15,24 @@ from taskgov.futures.taking import ClassicalTaking
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from taskgov.futures.asks import Amounts
+    from taskgov.futures.choosing import Tried
     from taskgov.futures.jobs import Jobs
-    from taskgov.futures.queues import Amounts, Queue, Running, Tree
+    from taskgov.futures.queues import Queue, Running, Tree
     from taskgov.futures.setting import Setting
     from taskgov.scheduling.instants import Instant
 
 SUSPICIOUS: Final = 8
 """At each so many preemptions of one job, with nothing new in between, whole states are compared."""
 NOT_RUNNING: Final = (0, 0, 0, NOBODY)
+
+
+class Scan(NamedTuple):
+    """How far a search for flavors came, and in which cycle, at which generation of the queue."""
+
+    tried: Tried
+    cycle: int
+    generation: int
 
 
 class Standing:
@@ -47,6 +57,12 @@ class Standing:
         self.looks: list[tuple[Instant, int, Tree]] = []
         self.stays: list[Stay] = []
         self.preemptions: dict[int, int] = {}
+        self.scans: dict[int, Scan] = {}
+        """How far the search for flavors of a job came, by rank."""
+        self.number_of_cycle = 0
+        self.idle = self.all_stay = True
+        """Whether nobody came or left in the last cycle; whether all of its heads stay in line."""
+        self.chooses = any(kind.searches for kind in self.kind_of)
         self.suspicious = False
         self.loop: tuple[int, ...] = ()
         search = FairTaking if self.fair else ClassicalTaking
@@ -76,6 +92,8 @@ class Standing:
         self.entry_of[rank] = entry
         self.queue_of[rank] = queue
         insort(queue.running, entry)
+        self.idle = False
+        queue.generation += 1
         self.taking.forget()
 
     def begin(self, rank: int, now: Instant, run_time: int) -> None:
@@ -93,6 +111,9 @@ class Standing:
         self.entry_of[rank] = NOT_RUNNING
         self.number_of[rank] = 0
         queue.tree.notified = True
+        queue.generation += 1
+        self.idle = False
+        self.scans.pop(rank, None)
         self.taking.forget()
         return queue.tree
 
@@ -111,6 +132,11 @@ class Standing:
             self.preemptions.clear()
             self.seen.clear()
 
+    def signature(self) -> tuple[object, ...]:
+        """Return everything that the next decisions depend on except time."""
+        queues = tuple(queue.signature() for tree in self.trees for queue in tree.queues)
+        return queues, tuple(sorted((rank, scan.tried) for rank, scan in self.scans.items()))
+
     def look_for_loop(self, coming: Iterable[Instant], now: Instant) -> None:
         """Compare states once somebody is preempted again and again: the same state twice comes forever.
 
@@ -119,8 +145,7 @@ class Standing:
         self.suspicious = False
         ends = sorted(end - now for end, number, rank in self.ends if self.number_of[rank] == number)
         looks = sorted((look - now, number) for look, number, _ in self.looks)
-        queues = tuple(queue.signature() for tree in self.trees for queue in tree.queues)
-        state = (queues, tuple(ends), tuple(look for look, _ in looks), tuple(at - now for at in coming))
+        state = (*self.signature(), tuple(ends), tuple(look for look, _ in looks), tuple(at - now for at in coming))
         if state in self.seen:
             self.loop = tuple(rank for rank, times in self.preemptions.items() if times >= SUSPICIOUS)
         self.seen.add(state)

@@ -13,7 +13,8 @@ from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from taskgov.futures.queues import Amounts, Queue, Running
+    from taskgov.futures.asks import Amounts
+    from taskgov.futures.queues import Queue, Running
     from taskgov.scheduling.config import ManagerConfig
 
 Place = tuple[float, bool, int, int, int, int]

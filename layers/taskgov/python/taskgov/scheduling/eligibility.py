@@ -30,6 +30,11 @@ class FlavorBook:
         self._found: dict[int, tuple[PodSet, dict[tuple[str, ...], list[Attempt | None]]]] = {}
         """By the identity of a pod set, since equal ones are one object (`demand_of`); held, so that it stays one."""
 
+    @property
+    def flavors(self) -> tuple[ResourceFlavor, ...]:
+        """All flavors."""
+        return tuple(self._flavors.values())
+
     def has_all(self, names: Iterable[str]) -> bool:
         """Say whether there are all of these flavors."""
         return self._names.issuperset(names)

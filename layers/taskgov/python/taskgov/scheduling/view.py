@@ -14,6 +14,7 @@ from taskgov.scheduling.doubts import Doubts, doubts_of
 from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.quota import QuotaNode, available
 from taskgov.scheduling.shares import Share, dominant_share
+from taskgov.scheduling.standings import Specs, Standing, specs_of, standings_of
 from taskgov.scheduling.store import Store
 from taskgov.scheduling.threats import Threat, threatened, threats_of
 from taskgov.scheduling.unmodelled import NotModelled
@@ -105,6 +106,14 @@ class KueueModelView:
         return any(q.pending.active and self._store.inactive_because(q) is None for q in self._store.queues.values())
 
     # Reading
+
+    def specs(self) -> Specs:
+        """Return the queues, flavors, cohorts and namespaces as values."""
+        return specs_of(self._store)
+
+    def standings(self) -> Iterator[Standing]:
+        """Give how each workload stands that is not finished."""
+        return standings_of(self._store)
 
     def workload(self, key: str, version: str = "v1beta2") -> dict[str, Any]:
         """Return a workload as the API server would show it. Raises `KeyError` when it is unknown."""
