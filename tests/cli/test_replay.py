@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from taskgov.quantities import GPU
 from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.work.attempt import Attempt, Held
+from taskgov.work.day import Day, to_bytes
 from taskgov_cli.main import app
 from taskgov_cli.replay_counts import NO_LIMIT, Sharing, judge_counts, read_counts
 from taskgov_cli.replay_outcome import Outcome
@@ -69,6 +72,37 @@ def test_a_series_of_snapshots_is_a_trace(tmp_path: Path) -> None:
     (tmp_path / "2.json").write_bytes(snapshot_to_json(lab.snapshot()))
     trace = read_trace(tmp_path)
     assert trace.jobs == (Job("team-a", 0, 70 * 60, 2), Job("team-a", 30 * 60, 30 * 60, 1))
+
+
+def an_attempt(uid: str, number: int, hours: float, gpus: int = 2, instance_type: str = "ml.p5.48xlarge") -> Attempt:
+    ended = NOON + timedelta(hours=number + hours)
+    held = (Held(instance_type, GPU, gpus),)
+    return Attempt(
+        uid,
+        number,
+        "team-a",
+        None,
+        "train",
+        "Job",
+        "high",
+        7,
+        held,
+        None,
+        NOON,
+        NOON,
+        ended - timedelta(hours=hours),
+        ended,
+    )
+
+
+def test_a_record_of_work_is_a_trace_in_which_a_workload_is_one_job(tmp_path: Path) -> None:
+    day = Day(attempts=(an_attempt("u1", 1, 1), an_attempt("u1", 2, 3), an_attempt("u2", 1, 2, 1, "ml.g5.8xlarge")))
+    (tmp_path / "2026-11-20.jsonl.gz").write_bytes(to_bytes(day, NOON.date()))
+    assert read_trace(tmp_path).jobs == (Job("team-a", 0, 7200, 1, 7), Job("team-a", 0, 10800, 2, 7))
+    assert read_trace(tmp_path, "ml.p5.48xlarge").jobs == (Job("team-a", 0, 10800, 2, 7),)
+    (tmp_path / "2026-11-21.jsonl.gz").write_bytes(b"no day")
+    with pytest.raises(ValueError, match=r"2026-11-21\.jsonl\.gz: it is no day of the record of work"):
+        read_trace(tmp_path)
 
 
 def test_what_waits_for_its_own_partition_borrows_what_others_leave() -> None:

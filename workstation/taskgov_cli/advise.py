@@ -33,7 +33,12 @@ GPUS = 1000
 
 
 def advise(  # noqa: PLR0913 -- options are named by whoever types them
-    trace: Annotated[Path, typer.Argument(exists=True, help="Philly or openb CSV, or a folder of snapshots.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(
+            exists=True, help="Philly or openb CSV, a folder of snapshots, or of days of the record of work."
+        ),
+    ],
     policy: snapshots.PolicyFile = None,
     gpus: Annotated[
         int | None,
@@ -67,8 +72,8 @@ def advise(  # noqa: PLR0913 -- options are named by whoever types them
     if output is not None and policy is None:
         raise typer.BadParameter(f"--output {output}: there is no document to change; give it with --policy")
     try:
-        past = past_of(read_trace(trace))
         ground = None if policy is None else _ground(policy, instance_type, gpus)
+        past = past_of(read_trace(trace, None if ground is None else ground.instance_type))
         report = _report(past, ground, gpus or GPUS, weeks, exact=exact, quiet=as_json)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

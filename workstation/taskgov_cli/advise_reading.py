@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def past_of(trace: Trace) -> Past:
     """Return the history of a trace."""
-    return Past.of(Piece(job.team, job.arrival, job.run_time, job.gpus) for job in trace.jobs)
+    return Past.of(Piece(job.team, job.arrival, job.run_time, job.gpus, job.priority) for job in trace.jobs)
 
 
 def basis_of_use(teams: Sequence[str], gpus: int, use: Mapping[str, Use]) -> Today:

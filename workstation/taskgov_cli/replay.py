@@ -37,7 +37,10 @@ DAY = 86400
 
 def replay(  # noqa: PLR0913 -- options are named by whoever types them
     trace: Annotated[
-        Path, typer.Argument(exists=True, help="Philly or openb CSV, a folder of snapshots, or of Helios counts.")
+        Path,
+        typer.Argument(
+            exists=True, help="Philly or openb CSV, a folder of snapshots, of days of work, or of Helios counts."
+        ),
     ],
     policy: snapshots.PolicyFile = None,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")] = 1000,

@@ -5,6 +5,7 @@
 | Philly (2017) | columns `timestamp,duration,num_gpus,...,cluster` | virtual cluster | times are local to the cluster |
 | openb (Alibaba, 2023) | columns `name,...,gpu_milli,...,qos` | QoS class | a part of a GPU counts as a whole one |
 | snapshot series | a folder of snapshot files | namespace's team | runs from admission to its end or the last look |
+| record of work | a folder of days, `*.jsonl.gz` | the team on record | runs as long as its longest attempt |
 
 Jobs without GPUs or without a run time are left out, and counted.
 """
@@ -12,7 +13,7 @@ Jobs without GPUs or without a run time are left out, and counted.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,14 @@ from taskgov.scheduling.reading import read_workload
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.usage.amounts import accelerators
+from taskgov.work import day as days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from taskgov.snapshot.model import KubernetesObject
+    from taskgov.work.attempt import Attempt
 
 Row = dict[str, str]
 
@@ -40,6 +43,8 @@ class Job:
     arrival: float
     run_time: float
     gpus: int
+    priority: int = 0
+    """Only the record of work has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,13 @@ class Trace:
         return _trace(self.name, jobs, self.skipped)
 
 
-def read_trace(path: Path) -> Trace:
-    """Read a trace. Raises `ValueError` for a form that is not known."""
+def read_trace(path: Path, instance_type: str | None = None) -> Trace:
+    """Read a trace. Raises `ValueError` for a form that is not known.
+
+    Of a record of work, jobs on other instance types than the given one are left out.
+    """
+    if path.is_dir() and any(path.glob("*.jsonl.gz")):
+        return _trace(path.name, *_counted(_recorded_jobs(path, instance_type)))
     if path.is_dir():
         return _trace(path.name, *_counted(_snapshot_jobs(path)))
     with path.open(newline="") as file:
@@ -86,7 +96,7 @@ def _trace(name: str, jobs: Iterable[Job], skipped: int) -> Trace:
     """Order jobs by arrival, and count time from the first one."""
     ordered = sorted(jobs, key=lambda job: (job.arrival, job.team, job.run_time, job.gpus))
     start = ordered[0].arrival if ordered else 0.0
-    return Trace(name, tuple(Job(j.team, j.arrival - start, j.run_time, j.gpus) for j in ordered), skipped)
+    return Trace(name, tuple(replace(job, arrival=job.arrival - start) for job in ordered), skipped)
 
 
 def _counted(jobs: Iterable[Job]) -> tuple[list[Job], int]:
@@ -131,3 +141,20 @@ def _snapshot_job(item: KubernetesObject, seen: float) -> Job:
         for resource, amount in pods.requests:
             asked[resource] = asked.get(resource, 0) + pods.count * amount
     return Job(named(item).team, workload.created / SECOND, ran, accelerators(asked))
+
+
+def _recorded_jobs(folder: Path, instance_type: str | None) -> Iterator[Job]:
+    """Give the jobs of a record of work: a Workload that was evicted is one job, with all of its attempts."""
+    attempts: dict[str, list[Attempt]] = {}
+    for file in sorted(folder.glob("*.jsonl.gz")):
+        try:
+            day = days.from_bytes(file.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from error
+        for attempt in day.attempts:
+            if instance_type in {None, attempt.instance_type}:
+                attempts.setdefault(attempt.uid, []).append(attempt)
+    for tries in attempts.values():
+        longest = max(tries, key=lambda attempt: attempt.run_seconds or 0)
+        created = min(attempt.created for attempt in tries).timestamp()
+        yield Job(longest.team, created, longest.run_seconds or 0, longest.accelerators, longest.priority)
