@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov_cli import main
+from taskgov_cli.extras import command_for
 
 
 def test_a_command_of_the_embedded_stack_says_what_to_install(
@@ -29,7 +30,7 @@ def test_a_command_of_the_embedded_stack_says_what_to_install(
     with pytest.raises(SystemExit) as ended:
         main.main()
     assert ended.value.code == 2
-    assert "pip install '.[embedded]'" in capsys.readouterr().err
+    assert f", of the extra `embedded`: {command_for('embedded')}" in capsys.readouterr().err
 
 
 def test_any_other_missing_module_is_a_fault_and_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,6 @@ def test_what_the_embedded_stack_deploys_is_in_it(wheel: ZipFile, folder: str) -
 def test_no_page_names_an_extra_that_there_is_not() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
-    named = {name for page in pages for name in re.findall(r"pip install '\.\[(\w+)\]'", page.read_text())}
+    named = {name for page in pages for name in re.findall(r"pipx? install '\.\[(\w+)\]'", page.read_text())}
     assert "embedded" in named
     assert named <= extras

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 BESIDE: Final = "walkthroughs.md"
 """The page whose commands `tests/walkthroughs` types, with kubectl and without: each of its sections has an account."""
-PROGRAMS: Final = ["taskgov", "make", "sam", "aws", "kubectl", "python", "pip", "curl", "sed", "mkdir", "terraform"]
+PROGRAMS: Final = ["taskgov", "make", "sam", "aws", "kubectl", "python", "pipx?", "curl", "sed", "mkdir", "terraform"]
+"""Programs that sentences name with what follows them; regular expressions."""
 _BLOCK: Final = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _STARTS: Final = re.compile(rf"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:{'|'.join(PROGRAMS)}|pytest) \S")
 _NAMES: Final = re.compile(r"(?:sam|aws|kubectl|git|terraform)(?: [a-z][a-z0-9-]*)+")

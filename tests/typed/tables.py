@@ -63,7 +63,8 @@ ENDS: Final = {
 NOT_TYPED: Final = {
     "sam": "needs Docker, or CloudFormation's change sets: `make test-slow`, `make test-local-invoke`",
     "TASKGOV_REVISION=$(date +%s) sam": "the same",
-    "pip install": "needs the package index: tests/cli/test_package.py builds the package and looks into it",
+    "pip install": "needs the package index: tests/cli/test_installed.py installs the package in `make test-slow`",
+    "pipx install": "the same",
     "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",

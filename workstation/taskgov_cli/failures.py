@@ -5,19 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from traceback import walk_tb
-from typing import Any, Final
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
 from taskgov_cli import INTERRUPTED
-
-EXTRAS: Final = {
-    "matplotlib": "plots",
-    **dict.fromkeys(("cryptography", "jsonata", "moto", "samtranslator", "time_machine", "werkzeug"), "embedded"),
-}
-"""Module -> the extra that brings it."""
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
@@ -39,12 +33,13 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
 
 def _ending_of_extra(error: ModuleNotFoundError) -> tuple[int, str] | None:
     """Do the same for what an extra would bring."""
+    from taskgov_cli.extras import EXTRAS, command_for  # noqa: PLC0415 - see `ending_of`
     from taskgov_cli.output import NOT_UNDERSTOOD  # noqa: PLC0415 - see `ending_of`
 
     extra = EXTRAS.get((error.name or "").split(".")[0])
     if extra is None:
         return None
-    return NOT_UNDERSTOOD, f"this command needs {error.name}; in a checkout of taskgov: pip install '.[{extra}]'"
+    return NOT_UNDERSTOOD, f"this command needs {error.name}, of the extra `{extra}`: {command_for(extra)}"
 
 
 def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:
