@@ -51,6 +51,7 @@ def publish_usage(folder: Path) -> Figures:
     """Publish as the schedule does: the second minute, in which a hundred workloads changed since the first one."""
     from taskgov.adapters.metrics import EmbeddedMetrics  # noqa: PLC0415
     from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415
+    from taskgov.services.keep_work import KeepWork  # noqa: PLC0415
     from taskgov.services.publish_usage import PublishUsage  # noqa: PLC0415
     from taskgov.services.series_cap import SeriesCap  # noqa: PLC0415
     from taskgov.services.tell_teams import TellTeams  # noqa: PLC0415
@@ -73,6 +74,7 @@ def publish_usage(folder: Path) -> Figures:
         governed=lambda: lambda _name: True,
         tell_teams=tell,
         follow_workloads=cluster.follow_workloads(meter),
+        keep_work=KeepWork(cluster.documents, failures, timedelta(minutes=1)),
         write_pages=lambda _: None,
         cap=SeriesCap(cluster.documents, failures),
     )

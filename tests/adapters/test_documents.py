@@ -1,6 +1,7 @@
 """One contract for the bucket and for its in-memory twin."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import boto3
 import pytest
@@ -8,7 +9,7 @@ from moto import mock_aws
 
 from taskgov.adapters import s3
 from taskgov.adapters.s3 import Bucket, RememberingBucket
-from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.errors import ConflictError, NotFoundError, UpstreamError
 from taskgov.policy.text import MAX_BYTES
 from taskgov.ports import DocumentStore
 from tests.support.memory import InMemoryDocuments
@@ -24,6 +25,18 @@ def store(request: pytest.FixtureRequest) -> Iterator[DocumentStore]:
         client.create_bucket(Bucket="bucket")
         client.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
         yield (Bucket if request.param == "s3" else RememberingBucket)(client, "bucket")
+
+
+def test_a_version_is_replaced_only_by_who_has_read_it(store: Any) -> None:
+    assert store.find_version("work/c/1") is None
+    store.put_version("work/c/1", b"one", "text/plain", None)
+    first = store.find_version("work/c/1")
+    with pytest.raises(ConflictError):
+        store.put_version("work/c/1", b"two", "text/plain", None)
+    store.put_version("work/c/1", b"two", "text/plain", first)
+    with pytest.raises(ConflictError):
+        store.put_version("work/c/1", b"three", "text/plain", first)
+    assert store.find("work/c/1") == store.find_version("work/c/1").body == b"two"
 
 
 def test_what_was_put_is_what_is_got(store: DocumentStore) -> None:

@@ -6,25 +6,6 @@ from pathlib import Path
 
 from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
 
-_WORK = dict.fromkeys(
-    (
-        "taskgov.ports.work",
-        "taskgov.usage.attempt_facts",
-        "taskgov.services.work_record",
-        "taskgov.work",
-        "taskgov.work.attempt",
-        "taskgov.work.course",
-        "taskgov.work.day",
-        "taskgov.work.follow",
-        "taskgov.work.measured",
-        "taskgov.work.memory",
-        "taskgov.work.owners",
-        "taskgov.work.quotas",
-        "taskgov.work.standing",
-        "taskgov.work.stems",
-    ),
-    "the form of the record of work, which readers build on; the look writes it next",
-)
 _REPLAY = "commands replay with it; it stands in the layer so that a function can"
 _FUTURES = (
     "accepting",
@@ -57,7 +38,6 @@ _ADVICE = (
     "today",
 )
 NOT_REACHED: Mapping[str, str] = {
-    **_WORK,
     **dict.fromkeys(["taskgov.futures", *(f"taskgov.futures.{name}" for name in _FUTURES)], _REPLAY),
     **dict.fromkeys(["taskgov.advice", *(f"taskgov.advice.{name}" for name in _ADVICE)], _ADVISE),
 }
@@ -109,9 +89,6 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.advice.today.today_of": _ADVISE,
     "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
     "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
-    "taskgov.usage.attempt_facts.facts_with_attempt": "of the record of work, which the look writes next",
-    "taskgov.usage.attempt_facts.nobody": "of the record of work, which the look writes next",
-    "taskgov.work.follow.advance": "of the record of work, which the look writes next",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }

@@ -165,7 +165,7 @@ def play_beside(recorded: Recorded) -> None:
 
 
 def _fill_more_than_a_page(world: World) -> None:
-    """Let there be so many workloads, all finished, that publishing keeps a memory of them."""
+    """Let there be so many workloads, all finished, that publishing keeps a memory of them, and owners."""
     finished = {
         "type": "Finished",
         "status": "True",
@@ -173,7 +173,8 @@ def _fill_more_than_a_page(world: World) -> None:
         "lastTransitionTime": "2026-11-20T08:00:00Z",
     }
     for number in range(PAGE + 1):
-        metadata = {"name": f"finished-{number}", "namespace": "default"}
+        labels = {"taskgov/submitted-by": "ana"}  # which the record of work keeps as a hash
+        metadata = {"name": f"finished-{number}", "namespace": "default", "labels": labels}
         world.cluster.store.apply(
             {
                 "apiVersion": "kueue.x-k8s.io/v1beta2",

@@ -15,6 +15,7 @@ from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.scheduling.reasons import preempted_message
 from taskgov.services.follow_workloads import KEY, FollowWorkloads
+from taskgov.work import memory as work_memory
 from tests.support.clusters import G5, GPU, GovernedCluster, _at, _condition, _workload
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -91,8 +92,10 @@ class Publisher:
         return found
 
     def stored(self) -> dict[str, bytes]:
-        """Return what it remembers, but of workloads."""
-        return {key: body for key, body in self.documents.stored.items() if key != MEMORY}
+        """Return what it remembers, but of workloads and of work: who follows also sees what was between two looks."""
+        kept = self.documents.stored.items()
+        own = (MEMORY, work_memory.KEY.format("ml-cluster"))
+        return {key: body for key, body in kept if key not in own and not key.startswith("work/")}
 
     def relisted(self) -> list[str]:
         """Return why it had to list all, for each minute that was to follow; "" where it followed."""

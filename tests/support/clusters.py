@@ -9,6 +9,7 @@ from taskgov.hyperpod.model import ClusterSchedulerConfig, ComputeQuota, Schedul
 from taskgov.kueue.render import render
 from taskgov.scheduling.reasons import preempted_message
 from taskgov.services.failures import Raised
+from taskgov.services.keep_work import KeepWork
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.series_cap import DEFAULT_LIMIT, SeriesCap
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -150,6 +151,7 @@ class GovernedCluster:
             "failures": Raised(),
             "governed": lambda: lambda _: True,
             "follow_workloads": None,
+            "keep_work": KeepWork(self.documents, Raised(), timedelta(minutes=1)),
             "write_pages": TeamPages(self.documents).write,
         } | recorders
         limit = told.pop("max_series", DEFAULT_LIMIT)

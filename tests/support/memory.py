@@ -28,6 +28,7 @@ from taskgov.ports import (
     OnUnreadableObject,
     PolicyText,
     RunRecord,
+    StoredVersion,
     Written,
 )
 from taskgov.snapshot.identity import StateStamp
@@ -289,6 +290,19 @@ class InMemoryDocuments:
 
     def find(self, key: str) -> bytes | None:
         return self.stored.get(key)
+
+    def find_version(self, key: str) -> StoredVersion | None:
+        return self._version(key)
+
+    def put_version(self, key: str, body: bytes, content_type: str, instead_of: StoredVersion | None) -> StoredVersion:
+        if self._version(key) != instead_of:
+            raise ConflictError(f"another version of {key} is there")
+        self.put(key, body, content_type)
+        return StoredVersion(body, sha256(body).hexdigest())
+
+    def _version(self, key: str) -> StoredVersion | None:
+        body = self.stored.get(key)
+        return None if body is None else StoredVersion(body, sha256(body).hexdigest())
 
     def policy_names(self) -> tuple[str, ...]:
         keys = (key.removeprefix("policies/") for key in self.stored if key.startswith("policies/"))

@@ -163,7 +163,7 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
         "ReceiveEventRole": {"policies/*"},
         "ApplyChangeRole": {"plans/*", "policies/*"},
         "VerifyPlanRole": {"plans/*", "policies/*"},
-        "PublishUsageRole": {"plans/*", "policies/*", "memory/*"},
+        "PublishUsageRole": {"plans/*", "policies/*", "memory/*", "work/*"},
         "AuditClusterRole": {"policies/*", "memory/*"},
         "TakeOrderRole": {"plans/*", "policies/*"},
     }
@@ -215,8 +215,11 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
         "PublishUsageRole": {
             "memory/*/use.json.gz",
             "memory/*/told.json",
+            "memory/*/work.json.gz",
             "memory/*/workloads.json.gz",
             "memory/*/series.json.gz",
+            "memory/owners.key",
+            "work/*",
             "reports/*/teams/*",
         },
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import pytest
 
+from taskgov.adapters.kubernetes.trimming import trimmed_workload
 from taskgov.usage.attempt_facts import facts_with_attempt, nobody
+from taskgov.usage.workload_memory import WorkloadMemory, record_of
+from taskgov.work.owners import name_of
 from taskgov.work.stems import stem_of
+from tests.support.memory import NOON
 
 GPU = "nvidia.com/gpu"
 SECRET = "hf_secret"
@@ -47,6 +53,34 @@ def a_workload(**more: Any) -> dict[str, Any]:
         },
         **more,
     }
+
+
+def test_nothing_of_a_job_but_what_is_listed_is_kept() -> None:
+    item = trimmed_workload(a_workload(), also=OWNER)
+    memory = WorkloadMemory(
+        "eks", "v1beta2", "7", NOON, {("ns", "n"): record_of(item, lambda item: name_of(item, OWNER))}
+    )
+    record = facts_with_attempt(item, nobody)
+    assert SECRET not in gzip.decompress(memory.to_bytes()).decode() + repr(record) + json.dumps(item)
+    assert record.attempt is not None
+    assert (record.attempt.max_seconds, record.attempt.held, record.attempt.owner) == (3600, (("", GPU, 16),), None)
+    assert WorkloadMemory.from_bytes(memory.to_bytes()).facts()[0].attempt == memory.facts()[0].attempt
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ({"annotations": {OWNER: "eve"}}, "eve"),
+        ({"labels": {OWNER: "eve"}}, "eve"),
+        ({}, "ana"),
+        ({"labels": {OWNER: ""}}, "ana"),
+    ],
+)
+def test_the_owner_is_named_by_the_workload_else_by_its_pods(place: dict[str, Any], found: str) -> None:
+    item = a_workload()
+    item["metadata"] |= place
+    assert name_of(trimmed_workload(item, also=OWNER), OWNER) == found
+    assert OWNER not in trimmed_workload(item)["metadata"].get("annotations", {})
 
 
 def test_what_is_held_is_what_it_is_admitted_with() -> None:

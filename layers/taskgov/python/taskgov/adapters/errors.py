@@ -23,7 +23,9 @@ THROTTLED = frozenset(
 CONFLICT = frozenset(
     {
         "ConditionalCheckFailedException",
+        "ConditionalRequestConflict",  # S3: two conditional writes at once
         *CONFLICTS,
+        "PreconditionFailed",  # S3: another version is there
         "ResourceInUse",
         "ResourceInUseException",
     }

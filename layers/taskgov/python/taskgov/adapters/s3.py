@@ -10,9 +10,9 @@ from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
 from taskgov.contracts.steps import Pointer
-from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.errors import ConflictError, NotFoundError, UpstreamError
 from taskgov.policy.text import MAX_BYTES
-from taskgov.ports import PolicyText
+from taskgov.ports import PolicyText, StoredVersion
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -57,6 +57,31 @@ class Bucket:
         """Return what is stored at a key, or None."""
         found = self._read(key)
         return found[0] if found else None
+
+    def find_version(self, key: str) -> StoredVersion | None:
+        """Return what is stored at a key now, with its ETag, or None."""
+        try:
+            with translated(f"read {key}"):
+                answer = self._client.get_object(Bucket=self._name, Key=key)
+                return StoredVersion(_body(answer, None), answer["ETag"])
+        except NotFoundError:
+            return None
+
+    def put_version(self, key: str, body: bytes, content_type: str, instead_of: StoredVersion | None) -> StoredVersion:
+        """Store a document by a conditional write (If-Match, If-None-Match). Raises ConflictError."""
+        try:
+            with translated(f"store {key}"):
+                if instead_of is None:
+                    answer = self._client.put_object(
+                        Bucket=self._name, Key=key, Body=body, ContentType=content_type, IfNoneMatch="*"
+                    )
+                else:
+                    answer = self._client.put_object(
+                        Bucket=self._name, Key=key, Body=body, ContentType=content_type, IfMatch=instead_of.mark
+                    )
+                return StoredVersion(body, answer["ETag"])
+        except NotFoundError as error:  # the version to replace was deleted meanwhile
+            raise ConflictError(str(error)) from error
 
     def policy_names(self) -> tuple[str, ...]:
         """Return the names of the clusters that have a policy document."""

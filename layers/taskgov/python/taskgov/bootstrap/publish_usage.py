@@ -16,10 +16,13 @@ from taskgov.config import Settings
 from taskgov.observability import logger
 from taskgov.services.follow_workloads import FollowWorkloads
 from taskgov.services.governed_clusters import GovernedClusters
+from taskgov.services.keep_work import KeepWork, period_of
+from taskgov.services.named_owners import NamedOwners
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.services.series_cap import SeriesCap
 from taskgov.services.tell_teams import TellTeams
 from taskgov.snapshot.model import Snapshot
+from taskgov.work.owners import Naming
 
 
 class PublishUsageSettings(Settings):
@@ -30,6 +33,9 @@ class PublishUsageSettings(Settings):
     team_topics: str
     clusters_without_document: str
     max_series: int
+    publish_schedule: str
+    work_owners: Naming
+    work_owner_label: str
 
 
 def _write_pages(documents: Bucket, snapshot: Snapshot) -> None:
@@ -47,6 +53,7 @@ def publish_usage() -> PublishUsage:
     bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
     failures = ReportedFailures(logger, EmbeddedMetrics())
+    owners = NamedOwners(documents, settings.work_owner_label, settings.work_owners)
     governed = GovernedClusters(documents, settings.clusters_without_document)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),
@@ -60,7 +67,8 @@ def publish_usage() -> PublishUsage:
         clock=clock,
         failures=failures,
         tell_teams=TellTeams(documents, state, bus, topics, clock),
-        follow_workloads=FollowWorkloads(kueue_follower(), documents, EmbeddedMetrics(), clock),
+        follow_workloads=FollowWorkloads(kueue_follower(owners.label), documents, EmbeddedMetrics(), clock, owners.of),
+        keep_work=KeepWork(documents, failures, period_of(settings.publish_schedule)),
         write_pages=partial(_write_pages, documents),
         cap=SeriesCap(documents, failures, settings.max_series),
     )

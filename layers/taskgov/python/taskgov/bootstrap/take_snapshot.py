@@ -24,9 +24,9 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     )
 
 
-def kueue_follower() -> KueueFollower:
-    """Return what reads Kueue's objects, and of the workloads what changed."""
-    return KueueFollower(_connections())
+def kueue_follower(also: str) -> KueueFollower:
+    """Return what reads Kueue's objects, and of the workloads what changed; it also keeps an annotation or label."""
+    return KueueFollower(_connections(), also)
 
 
 def _connections() -> EksConnections:

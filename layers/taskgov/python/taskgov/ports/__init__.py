@@ -15,7 +15,7 @@ from taskgov.ports.clusters import (
     WorkloadsRead,
     Written,
 )
-from taskgov.ports.documents import DocumentStore, PolicyText
+from taskgov.ports.documents import DocumentStore, PolicyText, StoredVersion, VersionedDocuments
 from taskgov.ports.orders import Answer, ApprovalRequest, OrderBook
 from taskgov.ports.outlets import EventBus, Measurement, Meter, Notices, TeamTopics
 from taskgov.ports.runs import (
@@ -60,7 +60,9 @@ __all__ = [
     "QuotaStore",
     "RunRecord",
     "StateStore",
+    "StoredVersion",
     "TeamTopics",
+    "VersionedDocuments",
     "Workflow",
     "WorkloadsApi",
     "WorkloadsKnown",

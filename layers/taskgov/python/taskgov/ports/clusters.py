@@ -70,6 +70,8 @@ class WorkloadsRead(Generic[Kept]):
     """All workloads are in `changed`; without it, the others are as in the look before."""
     objects_read: int
     """How many Workloads the server sent."""
+    told: tuple[tuple[Kept, bool], ...] = ()
+    """What was made of each state between, in order; True: it was deleted in it. Nothing where all were listed."""
     relisted: str = ""
     """Why all were listed although the changes were requested; empty where they were not."""
 

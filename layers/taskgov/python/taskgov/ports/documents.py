@@ -38,3 +38,26 @@ class DocumentStore(Protocol):
     def policy_names(self) -> tuple[str, ...]:
         """Return the names of the clusters that have a policy document, sorted."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """What is stored at a key, and the mark of this version (S3: the ETag)."""
+
+    body: bytes
+    mark: str
+
+
+class VersionedDocuments(Protocol):
+    """Documents that several may write: nobody overwrites what was not read. Raises ThrottledError, UpstreamError."""
+
+    def find_version(self, key: str) -> StoredVersion | None:
+        """Return what is stored at a key now, or None."""
+        ...
+
+    def put_version(self, key: str, body: bytes, content_type: str, instead_of: StoredVersion | None) -> StoredVersion:
+        """Store a document in place of a version, or where there is none; return what is stored then.
+
+        Raises ConflictError where another version is there.
+        """
+        ...

@@ -6,6 +6,7 @@ any more. Two minutes at once do no harm: each continues from a state that was t
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, Meter, WorkloadsApi, WorkloadsKnown
@@ -13,7 +14,8 @@ from taskgov.services import metric_catalogue as metric
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.readable import readable_kueue
 from taskgov.snapshot.unreadable import UnreadableObject
-from taskgov.usage.workload_facts import FollowedKueue
+from taskgov.usage.attempt_facts import OwnerOf, nobody
+from taskgov.usage.workload_facts import FollowedKueue, Told, WorkloadFacts
 from taskgov.usage.workload_memory import WorkloadMemory, record_of
 
 KEY: Final = "memory/{}/workloads.json.gz"
@@ -29,6 +31,8 @@ class FollowWorkloads:
     documents: DocumentStore
     meter: Meter
     clock: Clock
+    owner_of: OwnerOf = nobody
+    """How the owner of a Workload is kept (`taskgov.work.owners`)."""
 
     def __call__(self, cluster_name: str, access: ClusterAccess) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:
         """Return Kueue's objects that can be read, with what is known of the workloads, and those that cannot be read.
@@ -40,7 +44,7 @@ class FollowWorkloads:
         if before is not None and not before.is_of(access.eks_cluster_arn, now):
             before = None
         known = WorkloadsKnown(before.api_version, before.resource_version) if before else None
-        objects, read = self.kubernetes.kueue_since(access, known, record_of)
+        objects, read = self.kubernetes.kueue_since(access, known, partial(record_of, owner_of=self.owner_of))
         if read.is_whole or before is None:
             before = WorkloadMemory(access.eks_cluster_arn, read.api_version, "", now)
         after = before.after(read.resource_version, read.changed)
@@ -52,7 +56,8 @@ class FollowWorkloads:
             self.meter.record(cluster_name, [metric.WORKLOADS_RELISTED.of(0, objectsRead=read.objects_read)])
         kueue, odd = readable_kueue(objects)
         fields = {name: getattr(kueue, name) for name in KueueObjects.__dataclass_fields__}
-        return FollowedKueue(**fields, facts=after.facts()), (*odd, *after.unreadable())
+        told = tuple(Told(record, is_last) for record, is_last in read.told if isinstance(record, WorkloadFacts))
+        return FollowedKueue(**fields, facts=after.facts(), told=told), (*odd, *after.unreadable())
 
 
 def _memory(stored: bytes | None) -> tuple[WorkloadMemory | None, str]:

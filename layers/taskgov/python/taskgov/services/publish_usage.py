@@ -32,7 +32,7 @@ from taskgov.services.tell_teams import TellTeams, told_before
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.cluster_usage import ClusterUsage, cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
 from taskgov.usage.workloads import Preemption
 
@@ -45,6 +45,7 @@ class _Usage:
     """What was measured of a cluster, and how many values were published of it."""
 
     snapshot: Snapshot
+    standing: ClusterUsage
     published: int
     starved: tuple[Starved, ...]
 
@@ -67,6 +68,8 @@ class PublishUsage:
     """Returns what says of a cluster's name whether it is governed (`taskgov.services.governed_clusters`)."""
     follow_workloads: ReadKueue | None
     """How the schedule reads Kueue's objects (`taskgov.services.follow_workloads`); None: in full, as a run does."""
+    keep_work: Callable[[Snapshot, ClusterUsage], None]
+    """Adds the schedule's look to the record of work (`taskgov.services.keep_work`)."""
     write_pages: Callable[[Snapshot], None]
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
     cap: SeriesCap
@@ -181,6 +184,7 @@ class PublishUsage:
         """Measure a cluster and record what is used: the schedule alone does, so that no time counts twice."""
         usage = self._usage(self.take_snapshot(cluster_arn, read_kueue=self.follow_workloads))
         UseHistory(self.documents).keep(usage.snapshot)
+        self.keep_work(usage.snapshot, usage.standing)
         self.meter.record(usage.snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])
         return usage.published + 1 + self._tell_teams(usage)
 
@@ -196,7 +200,7 @@ class PublishUsage:
         measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
         published = self.cap(snapshot.cluster.name, measured, snapshot.taken_at)
         self.meter.record(snapshot.cluster.name, published)
-        return _Usage(snapshot, len(published), starved)
+        return _Usage(snapshot, standing, len(published), starved)
 
     def _tell_teams(self, usage: _Usage) -> int:
         """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.

@@ -50,7 +50,9 @@ class RecordedWork:
         try:
             return Day() if stored is None else read_day(key, stored)
         except ValueError as error:
-            raise InvalidRequestError(str(error)) from error
+            raise InvalidRequestError(
+                f"{error}; restore an earlier version of it, or delete it: its hours are not measured then"
+            ) from error
 
 
 def read_day(key: str, stored: bytes) -> Day:

@@ -9,16 +9,17 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject
 from taskgov.snapshot.unreadable import UnreadableObject
-from taskgov.usage.workload_facts import PodsAsked, Preempted, WorkloadFacts, facts_of
+from taskgov.usage.attempt_facts import OwnerOf, facts_with_attempt
+from taskgov.usage.workload_facts import AttemptFacts, PodsAsked, Preempted, WorkloadFacts
 
-FORM: Final = 1
+FORM: Final = 2
 """Goes up with every change of a record, or of how it is made of a Workload: an older memory is not read then."""
 LISTED_EACH: Final = timedelta(hours=1)
 """However well changes can be followed, all workloads are listed this often."""
@@ -96,10 +97,10 @@ class WorkloadMemory:
             raise ValueError(f"it is no memory of workloads ({type(error).__name__})") from error
 
 
-def record_of(item: KubernetesObject) -> Record:
+def record_of(item: KubernetesObject, owner_of: OwnerOf) -> Record:
     """Return what is kept of a Workload as the reader gives it."""
     because = fault_of("Workload", item)
-    return facts_of(item) if because is None else UnreadableObject.of("Workload", item, because)
+    return facts_with_attempt(item, owner_of) if because is None else UnreadableObject.of("Workload", item, because)
 
 
 def _row(facts: WorkloadFacts) -> tuple[Any, ...]:
@@ -118,19 +119,27 @@ def _row(facts: WorkloadFacts) -> tuple[Any, ...]:
         preempted and (preempted.at, preempted.reason, preempted.message, preempted.ran_since),
         facts.past_seconds,
         [(pods.instance_type, pods.count, pods.requests) for pods in facts.asks],
+        facts.attempt and astuple(facts.attempt),
     )
 
 
 def _records(document: Mapping[str, Any]) -> Iterator[tuple[Key, Record]]:
-    for *row, preempted, past, asks in document["workloads"]:
+    for *row, preempted, past, asks, attempt in document["workloads"]:
         pods = tuple(
             PodsAsked(kind, count, tuple((resource, amount) for resource, amount in requests))
             for kind, count, requests in asks
         )
-        facts = WorkloadFacts(*(*row, Preempted(*preempted) if preempted else None, past, pods))
+        last = Preempted(*preempted) if preempted else None
+        facts = replace(WorkloadFacts(*(*row, last, past, pods)), attempt=_attempt(attempt) if attempt else None)
         yield (facts.namespace, facts.name), facts
     for namespace, name, *row in document["unreadable"]:
         yield (namespace, name), UnreadableObject("Workload", *row)
+
+
+def _attempt(row: list[Any]) -> AttemptFacts:
+    facts = AttemptFacts(*row)
+    held = tuple((kind, resource, amount) for kind, resource, amount in facts.held)
+    return replace(facts, held=held, evictions=tuple((reason, times) for reason, times in facts.evictions))
 
 
 def _aware(moment: datetime) -> datetime:

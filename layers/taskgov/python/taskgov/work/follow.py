@@ -16,6 +16,8 @@ LATE: Final = 1.5
 """A look that comes later than this many periods after the one before leaves a gap: more than a jitter."""
 ENDS_KEPT: Final = timedelta(days=35)
 """Attempts that ended longer ago than this are not written down when they are seen first."""
+CLOCK_WRONG: Final = timedelta(hours=1)
+"""A look that is this much older than the last one shows that the clock was wrong then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,16 @@ class Look:
 
 
 def advance(memory: WorkMemory, look: Look) -> WorkMemory:
-    """Return the memory after a look. One that is older than the last adds nothing: the last saw all that it saw."""
+    """Return the memory after a look. One that is older than the last adds nothing: the last saw all that it saw.
+
+    Where it is older by an hour and more, the clock was wrong at the last one: what was measured then and is in no
+    file yet is left out, and time begins with this look.
+    """
     at = whole_second(look.at)
     if memory.at is not None and at < memory.at:
-        return memory
+        if memory.at - at < CLOCK_WRONG:
+            return memory
+        memory = replace(memory, at=None, standing=None, written_at=None, unwritten=_until(memory.unwritten, at))
     course = Course(at, dict(memory.tracked))
     for told in look.told:
         course.take(told.facts)
@@ -57,6 +65,13 @@ def advance(memory: WorkMemory, look: Look) -> WorkMemory:
         standings=_standings(memory, standing, look.period),
     )
     return replace(memory, at=at, standing=standing, tracked=course.tracked, unwritten=joined((memory.unwritten, new)))
+
+
+def _until(part: Day, at: datetime) -> Day:
+    """Return what of a part of the record was measured up to a moment, with all attempts."""
+    measured = (span.within(span.start, at) for span in part.measured)
+    standings = (standing for standing in part.standings if standing.at <= at)
+    return Day(part.attempts, tuple(span for span in measured if span), tuple(standings))
 
 
 def _is_late(memory: WorkMemory, at: datetime, period: timedelta) -> bool:

@@ -17,8 +17,10 @@ workloads are listed.
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, Generic
 
+from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import PAGE
 from taskgov.adapters.kubernetes.reader import GROUP, KubernetesReader, read_kueue, read_list, served_by, version_of
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
@@ -40,10 +42,15 @@ _NUMBER: Final = re.compile(r"[1-9][0-9]{0,38}")
 class KueueFollower(KubernetesReader):
     """The `WorkloadsApi` port over a cluster's API.
 
-    As few as `list_up_to` workloads are not followed: one page is one request, and nobody waits.
+    Of each workload it also keeps the annotation or label `also`, as an annotation. As few as `list_up_to` workloads
+    are not followed: one page is one request, and nobody waits.
     """
 
     list_up_to = PAGE
+
+    def __init__(self, connections: ApiConnections, also: str = "") -> None:
+        super().__init__(connections)
+        self._trim = partial(trimmed_workload, also=also)
 
     def kueue_since(
         self, cluster: ClusterAccess, known: WorkloadsKnown | None, keep: Callable[[KubernetesObject], Kept]
@@ -54,7 +61,7 @@ class KueueFollower(KubernetesReader):
             version, served = served_by(api)
             objects = read_kueue(api, version, served, with_workloads=False)
             workloads = _Workloads(
-                api, f"{GROUP}/{version}", lambda item: keep(kept(item, trimmed_workload)), self.list_up_to
+                api, f"{GROUP}/{version}", lambda item: keep(kept(item, self._trim)), self.list_up_to
             )
             if known is None or known.api_version != workloads.api_version:
                 return objects, workloads.all()
@@ -94,7 +101,12 @@ class _Workloads(Generic[Kept]):
         except _RelistError as error:
             return self.all(relisted=str(error))
         return WorkloadsRead(
-            self.api_version, told.version, told.changed, is_whole=False, objects_read=1 + told.objects_read
+            self.api_version,
+            told.version,
+            told.changed,
+            is_whole=False,
+            objects_read=1 + told.objects_read,
+            told=tuple(told.states),
         )
 
     def _catch_up(self, told: "_Told[Kept]") -> None:
@@ -127,6 +139,8 @@ class _Told(Generic[Kept]):
     def __init__(self, version: str, keep: Callable[[Any], Kept]) -> None:
         self.version = version
         self.changed: dict[tuple[str, str], Kept | None] = {}
+        self.states: list[tuple[Kept, bool]] = []
+        """Each state that the watch sent, and whether the workload was deleted in it."""
         self.objects_read = 0
         self._keep = keep
 
@@ -146,7 +160,9 @@ class _Told(Generic[Kept]):
             key = _key(item)
             if key is None or self.objects_read >= MOST_EVENTS:
                 raise _RelistError("more changed than a watch is for" if key else "a workload has no name")
-            self.changed[key] = None if kind == "DELETED" else self._keep(item)
+            state = self._keep(item)
+            self.states.append((state, kind == "DELETED"))
+            self.changed[key] = None if kind == "DELETED" else state
             self.objects_read += 1
         elif kind != "BOOKMARK":
             raise _RelistError(f"the watch sent an event {kind}")
