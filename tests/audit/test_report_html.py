@@ -156,6 +156,12 @@ def test_the_headline_of_a_quiet_cluster_is_quiet() -> None:
     assert headline(an_empty_report()) == "Nothing needs attention. The quotas are as they should be."
 
 
+def test_the_headline_of_a_plan_that_was_blocked_before_it_compared_quotas_says_nothing_of_them() -> None:
+    report = an_empty_report()
+    blocked = replace(report, header=replace(report.header, plan_outcome=Outcome.BLOCKED))
+    assert headline(blocked) == "Nothing needs attention. No quota was checked."
+
+
 def test_the_worst_severity_is_the_gravest_whatever_the_order() -> None:
     some = [Finding("x", severity, "s", "b") for severity in (Severity.WARNING, Severity.INCIDENT, Severity.ERROR)]
     assert worst_severity(tuple(some)) is Severity.INCIDENT

@@ -77,6 +77,7 @@ def test_a_document_that_breaks_rules_is_an_error(calm: str, tmp_path: Path) -> 
     broken.write_text("apiVersion: taskgov/v1\ncluster: {name: ml-cluster}\nteams: [{name: Team A}]\n")
     result = audit("-s", calm, "-p", str(broken))
     assert (result.exit_code, "policy-violation" in result.output) == (NO, True), result.output
+    assert "2 findings need attention. No quota was checked." in result.output
 
 
 def test_the_report_is_written_as_a_page_and_as_data(snapshot: str, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov.snapshot.model import ClusterFacts, Node, Snapshot
 from taskgov_cli.main import app
+from tests.support.lab import Lab
 from tests.support.memory import CLUSTER_ARN, NOON
 
 GOOD = f"""
@@ -81,6 +82,18 @@ def test_a_plan_is_shown_as_tables_with_reasons(runner: CliRunner, tmp_path: Pat
     assert result.exit_code == 0
     for text in ("Capacity", "Changes, in this order", "team-a", "because"):
         assert text in result.output
+
+
+def test_a_plan_with_a_document_that_breaks_rules_is_a_no_and_says_so_of_each_quota(
+    runner: CliRunner, tmp_path: Path
+) -> None:
+    snapshot = tmp_path / "governed.json"
+    snapshot.write_bytes(snapshot_to_json(Lab().team("team-a", 2).machines(4).snapshot()))
+    policy = written(tmp_path, GOOD.replace("percent: 50", "percent: 500"))
+    result = runner.invoke(app, ["plan", "-s", str(snapshot), "-p", str(policy)], env={"COLUMNS": "400"})
+    assert result.exit_code == 1
+    assert ": the policy document breaks rules" in result.output
+    assert "there is no policy document" not in result.output
 
 
 def test_a_document_of_another_cluster_is_refused(runner: CliRunner, tmp_path: Path, snapshot: Path) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
 from tests.allocation.world import document, fixed, row
-from tests.support.lab import G5, Lab
+from tests.support.lab import G5, GPU, Lab
 from tests.support.memory import NOON
 
 
@@ -31,6 +31,23 @@ def test_teams_capacity_and_faulty_nodes_are_shown(snapshot: str) -> None:
     assert "team-b ml.g5.8xlarge 4 0 0 2 2 0 0" in lines
     assert "ml.g5.8xlarge nvidia.com/gpu 5 of 6 5 6 1" in lines
     assert lines[-1].endswith("ml.g5.8xlarge cordoned")
+
+
+def test_what_a_team_holds_over_a_lowered_quota_is_shown_where_a_team_does(snapshot: str, tmp_path: Path) -> None:
+    lab = Lab().team("team-a", 3).team("team-b", 1).machines(4)
+    lab.submit("team-a", "runs", pods=3).submit("team-b", "runs", pods=1)
+    known = json.loads(snapshot_to_json(lab.snapshot()))
+    queue = next(one for one in known["kueue"]["clusterQueues"] if "team-a" in one["metadata"]["name"])
+    resources = [row for group in queue["spec"]["resourceGroups"] for row in group["flavors"][0]["resources"]]
+    next(row for row in resources if row["name"] == GPU)["nominalQuota"] = "2"
+    file = tmp_path / "lowered.json"
+    file.write_text(json.dumps(known))
+    lines = [
+        " ".join(line.split()) for line in CliRunner().invoke(app, ["status", "-s", str(file)]).output.splitlines()
+    ]
+    assert "team instance type quota leased used borrowed over quota lent idle fair waiting (GPUs)" in lines
+    assert "team-a ml.g5.8xlarge 2 3 0 1 0 0 2 0" in lines
+    assert "over quota" not in CliRunner().invoke(app, ["status", "-s", snapshot]).output
 
 
 def test_json_holds_the_same(snapshot: str) -> None:

@@ -108,6 +108,7 @@ def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> N
         (["--weight", "team-a=101"], "--weight 'team-a=101': must be from 0 to 100"),
         (["--weight", "team-a"], "not of the form team-b=50"),
         (["--weight", "team-c=4"], "no team is called team-c"),
+        (["--as", "team-c"], "--as 'team-c': no team is called team-c"),
         (["--lose-nodes", "9xml.g5.8xlarge"], "8 are healthy"),
     ],
 )

@@ -1,5 +1,6 @@
 """Where each unit of a team's quota came from, and its share of the rest."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from pydantic_core import to_json
 
 from taskgov.policy.document import PolicyDocument
+from taskgov.violations import Violation
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.team import TeamExplanation, explain_team
 from tests.allocation.world import P5, document, fixed, nodes, row, snapshot
@@ -112,6 +114,13 @@ def test_without_a_document_todays_quota_is_the_promise() -> None:
     answer = explain_team(lab.snapshot(), "team-a")
     assert answer.governed.startswith("There is no policy document")
     assert sources(answer) == [(4, "left as it is: there is no policy document")]
+
+
+def test_with_a_document_that_breaks_rules_it_is_too_and_the_reason_says_so() -> None:
+    broken = (Violation("teams[0].name", '"Team A"', "must be lower-case"),)
+    answer = explain_team(replace(Lab().team("team-a", 4).machines(4).snapshot(), policy_violations=broken), "team-a")
+    assert answer.governed.startswith("The policy document breaks rules: ")
+    assert sources(answer) == [(4, "left as it is: the policy document breaks rules")]
 
 
 def test_an_unknown_team_is_answered_with_the_nearest() -> None:

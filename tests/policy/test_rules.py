@@ -104,6 +104,15 @@ def test_a_promise_says_how_much_and_nought_is_an_amount() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"Count": -2}, {"Count": "two"}, {"Accelerators": 1.5}, {"AcceleratorPartition": {}}]
+)
+def test_an_amount_that_is_refused_is_one_mistake_and_not_a_missing_amount_too(wrong: dict[str, Any]) -> None:
+    found = violations(teams=[a_team("a", gpus(**wrong))])
+    assert found
+    assert [rule for _, _, rule in found if rule.startswith("needs one of")] == []
+
+
 def test_count_may_stand_beside_amounts_since_the_api_does_not_refuse_it() -> None:
     assert violations(teams=[a_team("a", gpus(Count=1, Accelerators=2, VCpu=8, MemoryInGiB=16))]) == []
 

@@ -183,14 +183,15 @@ def _capacity(standing: ClusterUsage) -> RenderableType:
 
 def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> RenderableType:
     waiting = {team.team: team for team in standing.pending}
-    rows = []
+    rows, over_quota = [], any(team.usage.over_quota for team in standing.teams if team.leading)
     for team in standing.teams:
         if team.leading:
             backlog = waiting.get(team.usage.team)
             pending = f"{backlog.workloads} ({backlog.accelerators})" if backlog else "0"
-            quota, *others = _amounts(team)
+            quota, *others = _amounts(team, over_quota=over_quota)
             rows.append((team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending))
-    numbers = ("quota #", "leased #", "used #", "borrowed #", "lent #", "idle #", "fair #", "waiting (GPUs) #")
+    beyond = ("borrowed #", "over quota #") if over_quota else ("borrowed #",)
+    numbers = ("quota #", "leased #", "used #", *beyond, "lent #", "idle #", "fair #", "waiting (GPUs) #")
     return table("Teams", ("team", "instance type", *numbers), rows, main=True)
 
 
@@ -199,9 +200,11 @@ def _leased(team: TeamUsage, leases: tuple[LeaseEntry, ...]) -> str:
     return leased_words(leased(leases, team.usage.team, team.usage.instance_type))
 
 
-def _amounts(team: TeamUsage) -> Iterator[str]:
+def _amounts(team: TeamUsage, *, over_quota: bool) -> Iterator[str]:
+    """Yield the amounts of a row; what is over quota only where a team of the table is: it is rare."""
     usage = team.usage
-    for amount in (usage.guaranteed, usage.used, usage.borrowed, usage.lent, usage.idle, team.entitlement):
+    beyond = (usage.borrowed, usage.over_quota) if over_quota else (usage.borrowed,)
+    for amount in (usage.guaranteed, usage.used, *beyond, usage.lent, usage.idle, team.entitlement):
         yield "" if amount is None else format_quantity(usage.resource, amount)
 
 

@@ -100,6 +100,8 @@ def _weights(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> 
 
 def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[KubernetesObject, ...]:
     """Return the workloads of the manifests in these files. Raises `ValueError` that names all that cannot be used."""
+    if team is not None and team not in (known := teams_of(snapshot)):
+        raise ValueError(f"--as {team!r}: no team is called {team}; {nearest(team, known)}")
     manifests = [manifest for file in files for manifest in _manifests(file)]
     return workloads_of(manifests, snapshot, team) if files else ()
 

@@ -75,7 +75,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     wanted = now if policy is None else documents.in_force(now, policy)
     try:
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
-        hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], now, as_team))
+        hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], wanted, as_team))
         with working("supposing"):
             supposed = suppose(wanted, hypothesis)
             supposed_then = what_if(now, supposed, durations.run_times(supposed, runs))

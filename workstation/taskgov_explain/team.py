@@ -108,7 +108,8 @@ def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
 def _governed(snapshot: Snapshot, team: str) -> str:
     policy = snapshot.policy
     if policy is None:
-        return "There is no policy document: today's quota is the promise, and nothing changes it."
+        why = "The policy document breaks rules" if snapshot.policy_violations else "There is no policy document"
+        return f"{why}: today's quota is the promise, and nothing changes it."
     if policy.shared_pool is not None and policy.shared_pool.team == team:
         return "It is the shared pool: it takes what is left of the capacity, and only lends."
     if team in policy.guardrails.freeze:

@@ -108,10 +108,11 @@ class GovernedQuotas:
 
 
 def select_governed(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> GovernedQuotas:
-    """Sort the quotas of a cluster. Without a policy document everything is left alone."""
+    """Sort the quotas of a cluster. Without a policy document that can be used everything is left alone."""
     quotas = sorted(snapshot.quotas, key=lambda quota: (quota.compute_quota_target.team_name, quota.name))
     if snapshot.policy is None:
-        return GovernedQuotas((), None, tuple(LeftAlone(quota, "there is no policy document") for quota in quotas), ())
+        because = "the policy document breaks rules" if snapshot.policy_violations else "there is no policy document"
+        return GovernedQuotas((), None, tuple(LeftAlone(quota, because) for quota in quotas), ())
     return _Selection(snapshot, snapshot.policy, capacities).of(quotas)
 
 

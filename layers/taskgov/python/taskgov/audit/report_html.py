@@ -58,7 +58,8 @@ def headline(report: Report) -> str:
     if grave:
         attention = f"{number_text.counted(len(grave), 'finding needs', 'findings need')} attention."
     if not report.changes:
-        return f"{attention} The quotas are as they should be."
+        blocked = report.header.plan_outcome is Outcome.BLOCKED
+        return f"{attention} {'No quota was checked.' if blocked else 'The quotas are as they should be.'}"
     changes = number_text.counted(len(report.changes), "change is", "changes are")
     return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
 

@@ -12,12 +12,16 @@ from taskgov.violations import Location
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule that is broken: where in the document, what stands there, the rule; `first` is where it stood before."""
+    """A rule that is broken: where in the document, what stands there, the rule; `first` is where it stood before.
+
+    `missing` marks what is not there: it is no mistake of its own where something in it was refused.
+    """
 
     location: Location
     value: object
     rule: str
     first: Location | None = None
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

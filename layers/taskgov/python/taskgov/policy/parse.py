@@ -86,7 +86,13 @@ def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
 
     draft = Draft(document, _team_names(data))
     asked = chain(_arn_rule(document, given), broken_rules(draft), broken_notice_rules(draft))
-    rules = islice(asked, MAX_VIOLATIONS + 1)
+    refused = [violation.path for violation in violations]
+    of_their_own = (
+        broken
+        for broken in asked
+        if not (broken.missing and any(path.startswith(f"{place(broken.location)}.") for path in refused))
+    )
+    rules = islice(of_their_own, MAX_VIOLATIONS + 1)
     violations += [_violation(broken, place) for broken in rules]
     violations += _two_weights(given)
     return ParsedPolicy(None if violations else document, _first(violations), policy_warnings(draft, place))

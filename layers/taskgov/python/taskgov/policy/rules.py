@@ -74,7 +74,7 @@ def promises_say_how_much(draft: Draft) -> Iterator[Broken]:
         amounts = (quota.count, quota.accelerators, quota.vcpu, quota.memory_in_gib, quota.accelerator_partition)
         if all(amount is None for amount in amounts):
             rule = "needs one of Count, Accelerators, VCpu, MemoryInGiB, AcceleratorPartition"
-            yield Broken(place, quota.instance_type, rule)
+            yield Broken(place, quota.instance_type, rule, missing=True)
 
 
 def whole_instances_need_the_instances_basis(draft: Draft) -> Iterator[Broken]:

@@ -195,7 +195,7 @@ class Snapshot:
     policy_version: str | None = None
     """S3 version id of the policy document, or None when there is none."""
     policy_violations: tuple[Violation, ...] = ()
-    """Why the stored document could not be used; `policy` is None then."""
+    """Why the document cannot be used; `policy` is None then."""
     applied: tuple[AppliedQuota, ...] = ()
     edits: tuple[QuotaEdit, ...] = ()
     stopped: bool | None = False
