@@ -203,6 +203,10 @@ weeks: $(READY) ## Play weeks of events with a run after each: what holds for pl
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 
+.PHONY: bench-futures
+bench-futures: $(READY) ## Measure what the fast replay accepts, and that it is right (SNAPSHOTS=FOLDER TRACE=philly.csv)
+	@$(BIN)/python -m benchmarks.futures $(SNAPSHOTS) $(if $(TRACE),--trace $(TRACE)) $(ARGS)
+
 .PHONY: bench
 bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--scale 1 --json --row plan_quotas")
 	@$(BIN)/python -m benchmarks.scale $(ARGS)

@@ -15,6 +15,7 @@ from tests.scheduling.builders import (
     HYPERPOD_PREEMPTION,
     NOW,
     a_condition,
+    a_door,
     a_job,
     a_queue,
     a_running_job,
@@ -70,7 +71,7 @@ def test_other_run_times_are_another_future() -> None:
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
-        (a_condition("Evicted", reason="Preempted"), "a job was told to leave and is still there"),
+        (a_condition("Evicted", reason="Preempted"), "a job is evicted and still holds quota"),
         (None, "a job has admission checks"),
     ],
 )
@@ -92,3 +93,36 @@ def test_what_the_fast_replay_cannot_do_is_done_by_the_exact_model() -> None:
     assert starts(setting, jobs).first() == {0: AT, 1: AT}
     assert starts(setting, jobs, world=world).first() == {0: AT, 1: AT}
     assert world.pending("a")[0] == ["default/one", "default/two"]
+
+
+def _with_door(stop_policy: str, *jobs: dict[str, object]) -> tuple[str, ...]:
+    """Return why a model whose only LocalQueue has a stop policy needs the exact model."""
+    door = a_door("a")
+    world = a_world(a_queue("a", cpu="2"), {**door, "spec": {**door["spec"], "stopPolicy": stop_policy}}, *jobs)
+    return accepts(setting_of(world), jobs_of(world, AT, _lasts))
+
+
+def test_who_waits_at_a_stopped_local_queue_never_starts() -> None:
+    door = a_door("a")
+    world = a_world(
+        a_queue("a", cpu="2"), {**door, "spec": {**door["spec"], "stopPolicy": "Hold"}}, a_job("one", "a", cpu="1")
+    )
+    setting, jobs = setting_of(world), jobs_of(world, AT, _lasts)
+    assert accepts(setting, jobs) == ()
+    assert replay(setting, jobs).stays == list(exact_starts(setting, jobs, world=world).stays) == []
+
+
+def test_who_runs_from_a_stopped_local_queue_needs_the_exact_model() -> None:
+    assert _with_door("Hold", a_running_job("one", "a", cpu="1")) == (
+        "a job runs in queue a, to which its LocalQueue does not lead now",
+    )
+    assert _with_door("HoldAndDrain") == ("LocalQueue default/a is drained",)
+
+
+@pytest.mark.parametrize(
+    ("gate", "reasons"),
+    [("DisableWaitForPodsReady", ()), ("PartialAdmission", ("feature gate PartialAdmission is off",))],
+)
+def test_a_gate_matters_where_it_changes_a_decision(gate: str, reasons: tuple[str, ...]) -> None:
+    world = a_world(a_queue("a", cpu="2"), gates={gate: gate.startswith("Disable")})
+    assert accepts(setting_of(world), jobs_of(world, AT, _lasts)) == reasons

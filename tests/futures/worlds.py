@@ -52,7 +52,10 @@ def draw(seed: int, family: Family) -> tuple[Setting, Jobs]:
     count = chance.randint(1, family.queues)
     groups = _groups(chance, family)
     queues = tuple(_queue(chance, f"q{i}", groups, family) for i in range(count))
-    doors = tuple(LocalQueue(f"ns{i}", "door", f"q{i}") for i in range(count))
+    held = 0.05 if not family.running else 0.0  # nobody runs whose LocalQueue is held: the exact model follows that
+    doors = tuple(
+        LocalQueue(f"ns{i}", "door", f"q{i}", "Hold" if chance.random() < held else "None") for i in range(count)
+    )
     flavors = tuple(ResourceFlavor(f"f{i}", {"type": f"f{i}"}) for i in range(family.flavors))
     cohorts = (Cohort("pool", None, {"f0/gpu": Quota(chance.randint(0, 4))}),) if chance.random() < 0.2 else ()
     strategies = chance.choice([DEFAULT_STRATEGIES, tuple(Strategy)[:1], tuple(Strategy)[1:]])

@@ -96,6 +96,7 @@ NOT_RUN: Final = {
     "audit-deps": "asks the index's advisory service",
     "bench": "measures: minutes",
     "bench-engine": "measures: minutes",
+    "bench-futures": "measures: minutes",
     "bench-lambda": "needs Docker, and measures",
     "conformance": "needs recorded cases; tests/scheduling/test_conformance.py has some",
     "cost": "measures with ARGS=--measure; tests/cost checks what it wrote",

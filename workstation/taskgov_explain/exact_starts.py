@@ -32,7 +32,7 @@ def starts(
 ) -> Starts:
     """Return who starts when: by the fast replay where it can, else by the exact model.
 
-    Where setting and jobs are those of a `world`, the exact model goes on from that; it is not changed.
+    Where setting and jobs are those of a `world`, the exact model continues from that; it is not changed.
     """
     if not accepts(setting, jobs, changes) and not (world is not None and obstacles(world)):
         found = replay(setting, jobs, until, changes)

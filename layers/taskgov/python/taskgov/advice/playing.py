@@ -68,8 +68,13 @@ class Player:
     def _jobs(self, pieces: Sequence[Piece]) -> Jobs:
         known = self._prepared.get(id(pieces))
         if known is None or known[0] is not pieces:
-            known = self._prepared[id(pieces)] = (pieces, Jobs(map(_job, pieces, range(len(pieces)))))
+            known = self._prepared[id(pieces)] = (pieces, prepared(pieces))
         return known[1]
+
+
+def prepared(pieces: Sequence[Piece]) -> Jobs:
+    """Return work as jobs of its teams' queues, by place."""
+    return Jobs(map(_job, pieces, range(len(pieces))))
 
 
 def _job(piece: Piece, place: int) -> Job:

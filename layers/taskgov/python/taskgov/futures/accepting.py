@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LARGEST: Final = 2**60
 """Greater amounts may saturate in sums, which only the exact model follows."""
 _RUN: Final = "None"
+_HOLD: Final = "Hold"
+_WITHOUT_EFFECT: Final = frozenset({"DisableWaitForPodsReady"})
+"""Gates that change no decision by themselves: what they switch off is off in the configuration as it is read."""
 
 
 def accepts(setting: Setting, jobs: Jobs, changes: Sequence[Change] = ()) -> tuple[str, ...]:
@@ -31,7 +34,7 @@ def accepts(setting: Setting, jobs: Jobs, changes: Sequence[Change] = ()) -> tup
 
 def _of_manager(config: ManagerConfig) -> Iterator[str]:
     for gate, on in sorted(config.gates.items()):
-        if GATE_DEFAULTS.get(gate, on) != on:
+        if GATE_DEFAULTS.get(gate, on) != on and gate not in _WITHOUT_EFFECT:
             yield f"feature gate {gate} is {'on' if on else 'off'}"
     if config.wait_for_pods_ready_block_admission:
         yield "admission waits for pods to be ready"
@@ -50,8 +53,8 @@ def _of_queues(setting: Setting) -> Iterator[str]:
         if any(map(_is_large, cohort.quotas.values())):
             yield f"cohort {cohort.name} has a quota without bound"
     for door in setting.doors:
-        if door.stop_policy != _RUN:
-            yield f"LocalQueue {door.namespace}/{door.name} is stopped"
+        if door.stop_policy not in {_RUN, _HOLD}:
+            yield f"LocalQueue {door.namespace}/{door.name} is drained"
 
 
 def _of_changes(setting: Setting, changes: Sequence[Change]) -> Iterator[str]:
@@ -75,7 +78,7 @@ def _of_queue(queue: ClusterQueue) -> Iterator[str]:
         yield f"is {queue.strategy}"
     if queue.checks:
         yield "has admission checks"
-    if queue.stop_policy not in {_RUN, "Hold"}:
+    if queue.stop_policy not in {_RUN, _HOLD}:
         yield "is drained"
     if queue.fungibility.preference == PREEMPTION_OVER_BORROWING and any(len(g.resources) > 1 for g in queue.groups):
         yield "prefers preemption to borrowing, of several resources"
@@ -104,10 +107,16 @@ def _of_jobs(setting: Setting, jobs: Jobs) -> Iterator[str]:
             yield "a job may be admitted with fewer pods"
         if any(amount >= LARGEST for part in demand.pod_sets for amount in part.requests.values()):
             yield "a job requests an amount without bound"
+    open_doors = {(door.namespace, door.name): door.cluster_queue for door in setting.doors if door.stop_policy == _RUN}
     for job in jobs.jobs:
         yield from _of_job(job)
-        if job.held is not None and job.held.admission.cluster_queue not in selectors:
-            yield f"a job runs in queue {job.held.admission.cluster_queue}, which is not there"
+        if job.held is not None:
+            holder = job.held.admission.cluster_queue
+            if holder not in selectors:
+                yield f"a job runs in queue {holder}, which is not there"
+            elif open_doors.get((job.workload.namespace, job.workload.queue)) != holder:
+                # Kueue looks for who may start once it ends by way of its LocalQueue (`notify_of`).
+                yield f"a job runs in queue {holder}, to which its LocalQueue does not lead now"
 
 
 def _of_job(job: Job) -> Iterator[str]:

@@ -14,6 +14,6 @@ class Search(NamedTuple):
     pods: int
     """Which pod sets: those of one number are served together."""
     options: tuple[Amounts | None, ...]
-    """What is asked of each flavor; `None` for one that the pods may not use."""
+    """What is requested of each flavor; `None` for one that the pods may not use."""
     resumes: bool = True
-    """Whether it goes on where it stopped: Kueue remembers that with the first pod set, if its rules say so."""
+    """Whether it continues where it stopped: Kueue keeps the place with the first pod set, if that requests it."""

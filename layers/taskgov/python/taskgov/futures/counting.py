@@ -33,7 +33,10 @@ class Count:
         self.plain = True
         """Whether there is one place only, for which everybody asks."""
         by_name = {queue.name: queue for queue in setting.queues}
-        doors = {(door.namespace, door.name): door.cluster_queue for door in setting.doors}
+        # Who comes to a LocalQueue that is stopped joins no queue.
+        doors = {
+            (door.namespace, door.name): door.cluster_queue for door in setting.doors if door.stop_policy == "None"
+        }
         self._place_all(jobs, by_name, doors)
         self.waits: list[Kind | None] = [None] * len(jobs)
         self.cohorts = {cohort.name: cohort for cohort in setting.cohorts}
@@ -210,7 +213,7 @@ class Count:
     def _options(
         self, group: ResourceGroup, requests: Mapping[str, int], pod_sets: Sequence[PodSet]
     ) -> tuple[Amounts | None, ...]:
-        """Return what is asked of each flavor of a group; `None` for one that the pods may not use."""
+        """Return what is requested of each flavor of a group; `None` for one that the pods may not use."""
         return tuple(
             tuple(
                 (self._place(flavor_resource(flavor, resource)), amount)

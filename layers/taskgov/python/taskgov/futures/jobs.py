@@ -99,7 +99,7 @@ class Jobs:
         """From where jobs come, and of what shape they are."""
 
     def lasting(self, run_times: Sequence[int], remaining: Sequence[int | None]) -> Jobs:
-        """Return the same jobs with other run times, by index in `jobs`: another future, without preparing it anew."""
+        """Return the same jobs with other run times, by index in `jobs`: another future, without preparing it again."""
         twin = copy(self)
         times = zip(self.jobs, run_times, remaining, strict=True)
         twin.jobs = tuple(replace(job, run_time=full, remaining=first) for job, full, first in times)

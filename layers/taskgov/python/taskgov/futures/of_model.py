@@ -47,7 +47,7 @@ def _obstacles(model: KueueModelView) -> Iterator[str]:
         yield "a job waits out of line"
     for standing in model.standings():
         if standing.evicted:
-            yield "a job was told to leave and is still there"
+            yield "a job is evicted and still holds quota"
         elif standing.barred:
             yield "a job may not queue now"
         elif standing.has_checks:
@@ -55,4 +55,4 @@ def _obstacles(model: KueueModelView) -> Iterator[str]:
         elif standing.admission is None and standing.queued_since != standing.workload.created:
             yield "a job has lost its place in line"
         elif standing.admission is not None and standing.since is None:
-            yield "a job runs since nobody knows when"
+            yield "a job runs since an unknown moment"

@@ -33,7 +33,7 @@ class Standing(NamedTuple):
     """When its quota was reserved; `None` while it waits, and where its conditions do not say."""
     queued_since: Instant
     evicted: bool
-    """It was told to leave and holds quota still."""
+    """It is evicted and still holds quota."""
     barred: bool
     has_checks: bool
 
