@@ -67,6 +67,10 @@ class Deployed:
                 raise RefusedError(str(error)) from error
         return str(self.backends.describe_cluster(cluster)["ClusterArn"])
 
+    def name_of(self, cluster: str) -> str:
+        """Return the name of a cluster, given by name or ARN. Raises RefusedError for another ARN, GovernanceError."""
+        return str(self.backends.describe_cluster(self.arn_of(cluster))["ClusterName"])
+
     def arns(self, cluster: str | None) -> list[str]:
         """Return the ARN of the cluster, or of all clusters of the account and Region. Raises GovernanceError."""
         return self.backends.clusters() if cluster is None else [self.arn_of(cluster)]

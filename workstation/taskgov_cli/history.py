@@ -20,6 +20,7 @@ from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console
+from taskgov_cli.usage.attempts import newest, recent_work, work_data, work_shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,16 +53,31 @@ STYLES = {
 
 def history(
     cluster: Cluster,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many runs.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many runs, or attempts.")] = 20,
+    days: Annotated[
+        int, typer.Option("--days", min=1, max=3660, help="With --work: how many days back attempts ended.")
+    ] = 7,
     stack: StackName = DEFAULT_STACK,
     *,
+    work: Annotated[
+        bool, typer.Option("--work", help="Show attempts of workloads instead, from the record of work.")
+    ] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Show the last runs of a cluster: when, why, with which plan, and how they ended.
 
+    With --work it shows attempts of workloads: those that wait or run, then those that ended, the last one first.
+
     Example: taskgov history ml-cluster --limit 5
     """
+    if work:
+        with told():
+            place = deployed(stack)
+            name, done = recent_work(place, cluster, days)
+        attempts = newest(done, limit)
+        answer(lambda: work_data(name, done, attempts), work_shown(name, done, attempts), form, as_json=as_json)
+        return
     with told():
         place = deployed(stack)
         found = list(islice(runs(place, place.arn_of(cluster)), limit))

@@ -1,0 +1,1 @@
+"""The record of work, as people read it."""
