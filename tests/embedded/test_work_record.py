@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from taskgov.adapters.s3 import Bucket
 from taskgov.services.work_record import RecordedWork
 from taskgov.work.attempt import Attempt, End
+from taskgov_cli.usage.hours import usage_of
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Action
 from taskgov_embedded.walkthrough.step_result import StepResult
@@ -20,6 +23,7 @@ from tests.support.operating import CLUSTER, G5, opened, played, taskgov
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from taskgov.ports.work import WorkDone
     from taskgov_embedded.walkthrough.world import World
@@ -137,6 +141,26 @@ def test_each_minute_is_measured_without_a_gap(hour: World) -> None:
     assert span.seconds >= 60 * 60
 
 
+def test_hours_add_up_to_what_jobs_held(hour: World) -> None:
+    """A look stands for the minute that follows: what a job held is known to a minute."""
+    done = record(hour)
+    usage = usage_of(done)
+    used = {
+        team: sum(n.used for (_, place), n in usage.spent.items() if place[0] == team) for team in ("team-a", "team-b")
+    }
+    for team, seconds in used.items():
+        runs = [attempt for attempt in done.ended if attempt.team == team and attempt.admitted]
+        held = sum(attempt.accelerators * (attempt.run_seconds or 0) for attempt in runs)
+        slack = sum(attempt.accelerators * 120 for attempt in runs)
+        assert abs(seconds - held) <= slack
+    assert sum(n.borrowed for n in usage.spent.values()) > 0
+    for (start, kind), offered in usage.offered.items():
+        spent = [n for (at, place), n in usage.spent.items() if (at, place[1:]) == (start, kind)]
+        assert sum(n.used + n.idle for n in spent) + offered.not_promised == offered.capacity + offered.overcommitted
+    (preempted,) = {n.preempted for n in usage.spent.values() if n.preempted}
+    assert preempted == 3 * next(a.run_seconds or 0 for a in done.ended if a.end is End.EVICTED)
+
+
 def test_people_read_attempts(hour: World) -> None:
     shown = taskgov("history", "ml-cluster", "--work", "--format", "csv")
     assert shown.exit_code == 0, shown.output
@@ -148,6 +172,67 @@ def test_people_read_attempts(hour: World) -> None:
     assert data["attempts"][0]["end"] == "finished"
     table = taskgov("history", "ml-cluster", "--work", "--limit", "2", "--format", "wide").stdout
     assert "3 more: --limit shows them." in table
+
+
+def test_people_read_hours_and_prices(hour: World, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(f"currency: EUR\nacceleratorHour: {{{G5}: 1.5}}\n")
+    month = f"{hour.clock.now:%Y-%m}"
+    shown = taskgov("usage", "ml-cluster", "--month", month, "--prices", str(prices), "--format", "csv")
+    assert shown.exit_code == 0, shown.output
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    teams = [row for row in rows if row["team"] in {"team-a", "team-b"}]
+    assert {row["of"] for row in teams} == {GPU}
+    assert sum(Decimal(row["borrowed"]) for row in teams) == sum(Decimal(row["lent"]) for row in teams) > 0
+    assert all(Decimal(row["used EUR"]) == Decimal(row["used"]) * Decimal("1.5") for row in teams)
+    table = taskgov("usage", "ml-cluster", "--month", month)
+    assert "(not measured)" in table.stdout  # the month began before the stack
+    assert "hours were not measured" in table.stdout
+    data = json.loads(taskgov("usage", "ml-cluster", "--month", month, "--by", "day", "--json").stdout)
+    assert sum(each["capacitySeconds"] for each in data["capacity"]) > 4 * 3600
+
+
+def test_finance_reads_focus(hour: World, tmp_path: Path) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(f"instanceType,acceleratorHour,currency\n{G5},1.5,EUR\n")
+    command = (
+        "usage",
+        "ml-cluster",
+        "--from",
+        f"{hour.clock.now:%Y-%m-%d}",
+        "--to",
+        "2027-01-01",
+        "--focus",
+        "--prices",
+    )
+    shown = taskgov(*command, str(prices))
+    assert shown.exit_code == 0, shown.output
+    charges = list(csv.DictReader(io.StringIO(shown.stdout)))
+    used = sum(Decimal(charge["ConsumedQuantity"]) for charge in charges if charge["x_Use"] == "used")
+    assert used > 1
+    assert sum(Decimal(charge["BilledCost"]) for charge in charges if charge["x_Use"] == "used") == used * Decimal(
+        "1.5"
+    )
+    assert {charge["SubAccountName"] for charge in charges} >= {"team-a", "team-b"}
+    prices.write_text("instanceType,acceleratorHour,currency\nml.p5.48xlarge,1.5,EUR\n")
+    refused = taskgov(*command, str(prices))
+    assert refused.exit_code == 2
+    assert f"there is no price of {G5}; there are prices of: ml.p5.48xlarge" in " ".join(
+        re.findall(r"[^\s│]+", refused.stderr)
+    )
+
+
+def test_a_cluster_that_nobody_looked_at_has_no_hours(hour: World) -> None:
+    client = hour.stack.client("s3")
+    bucket = hour.stack.outputs["BucketName"]
+    key = "memory/ml-cluster/work.json.gz"
+    body = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+    client.delete_object(Bucket=bucket, Key=key)
+    try:
+        found = taskgov("usage", "ml-cluster")
+        assert (found.exit_code, "no look at ml-cluster is on record" in found.stderr) == (1, True)
+    finally:
+        client.put_object(Bucket=bucket, Key=key, Body=body)
 
 
 def test_two_looks_at_once_and_a_lost_memory_change_nothing_that_was_seen(hour: World) -> None:

@@ -41,6 +41,7 @@ FILES: Final = {
     "plain-eks.yaml": "tests/typed/files/plain-eks.yaml",
     "policies/ml-cluster.yaml": "events/local/policy.yaml",
     "policy.yaml": "events/local/policy.yaml",
+    "prices.yaml": "tests/typed/files/prices.yaml",
 }
 """Files that pages name as the reader's own."""
 

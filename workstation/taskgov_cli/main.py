@@ -40,6 +40,10 @@ ASK: Final = {
         "taskgov_cli.history:history",
         "Show the last runs of a cluster: when, why, with which plan, and how they ended.",
     ),
+    "usage": Lazy(
+        "taskgov_cli.usage.command:usage",
+        "Sum up the GPU-hours of a month: guaranteed, used, borrowed, lent, idle, waiting, preempted, and their price.",
+    ),
     "snapshot": Lazy(
         "taskgov_cli.snapshots:snapshot",
         "Read a live cluster once, for offline questions. Nothing is written to it.",
