@@ -48,6 +48,7 @@ BROWSER := $(VENV)/.with-browser
 AWSCLI := .venv-awscli
 CHECKOV := .venv-checkov
 COSMIC_RAY := .venv-cosmic-ray
+FOCUS := .venv-focus
 REFERENCE := .venv-reference
 SAMCLI := .venv-sam
 SBOM_TOOLS := .venv-sbom
@@ -69,7 +70,7 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots
+FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -115,6 +116,10 @@ test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, 
 .PHONY: test-plots
 test-plots: $(PLOTS) ## Draw replays, twice the same
 	@$(BIN)/pytest --quiet -m plots tests/cli $(ARGS)
+
+.PHONY: test-focus
+test-focus: $(READY) $(FOCUS)/.ready ## Check the charges of `taskgov usage --focus` with focus-validator
+	@$(BIN)/pytest --quiet -m focus tests/focus $(ARGS)
 
 .PHONY: sam
 sam: $(SAMCLI)/.ready ## Install the SAM CLI in .venv-sam, and nothing else
@@ -237,6 +242,8 @@ lock: $(READY) ## Regenerate requirements/ from pyproject.toml (needs uv)
 		--no-emit-index-url --no-header --quiet --output-file requirements/cosmic-ray.txt
 	@echo 'proselint==0.16.0' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/prose.txt
+	@printf 'focus-validator==1.0.0\nmultimethod<2\n' | uv pip compile - --universal --python-version 3.11 --generate-hashes \
+		--no-annotate --no-emit-index-url --no-header --quiet --output-file requirements/focus.txt
 	@echo 'policy-sentry==0.15.2' | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--no-emit-index-url --no-header --quiet --output-file requirements/reference.txt
 	@uv pip compile pyproject.toml --extra embedded --group dev --universal --python-version 3.11 \
@@ -248,4 +255,4 @@ lock: $(READY) ## Regenerate requirements/ from pyproject.toml (needs uv)
 
 .PHONY: clean
 clean: ## Remove the environment and what tools left behind
-	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) $(REFERENCE) $(SAMCLI) $(SBOM_TOOLS) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	@rm -rf $(VENV) $(CHECKOV) $(AWSCLI) $(COSMIC_RAY) $(FOCUS) $(REFERENCE) $(SAMCLI) $(SBOM_TOOLS) .aws-sam build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage

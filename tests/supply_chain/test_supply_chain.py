@@ -60,7 +60,7 @@ def test_every_check_that_checkov_skips_has_its_reason() -> None:
     assert yaml.safe_load(text)["file"] == ["template.yaml"]
 
 
-@pytest.mark.parametrize("tool", ["checkov", "awscli", "cosmic-ray", "aws-sam-cli", "cyclonedx-bom"])
+@pytest.mark.parametrize("tool", ["checkov", "awscli", "cosmic-ray", "focus-validator", "aws-sam-cli", "cyclonedx-bom"])
 def test_a_tool_is_pinned_by_hash_in_an_environment_of_its_own(tool: str) -> None:
     (lock,) = (file for file in (ROOT / "requirements").glob("*.txt") if f"\n{tool}==" in f"\n{file.read_text()}")
     text = lock.read_text()

@@ -1,0 +1,3 @@
+"""What is run in another environment is no test."""
+
+collect_ignore = ["check.py"]  # --doctest-modules would import it
