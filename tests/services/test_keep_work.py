@@ -15,10 +15,10 @@ from taskgov.services.named_owners import KEY, NamedOwners
 from taskgov.services.work_record import RecordedWork
 from taskgov.work.attempt import End
 from taskgov.work.measured import Span
-from taskgov.work.owners import Naming
+from taskgov.work.owners import Naming, named
 from taskgov.work.standing import Line, whole_ones
 from tests.support.clusters import G5, GPU, GovernedCluster
-from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments, RecordingFailures
+from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryDocuments, RecordingFailures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -289,7 +289,7 @@ def test_owners_are_kept_as_the_parameter_says() -> None:
     ana = a_workload(annotations={"taskgov/submitted-by": "ana"})
 
     def kept(naming: Naming, item: dict[str, Any] = ana) -> str | None:
-        return NamedOwners(documents, "taskgov/submitted-by", naming).of(item)
+        return NamedOwners(documents, RecordingFailures(), FixedClock(), "taskgov/submitted-by", naming).of(item)
 
     assert kept(Naming.PLAIN) == "ana"
     assert kept(Naming.PLAIN, a_workload(labels={"taskgov/submitted-by": "eve"})) == "eve"
@@ -300,9 +300,20 @@ def test_owners_are_kept_as_the_parameter_says() -> None:
     assert hashed == kept(Naming.HASHED) != kept(Naming.HASHED, a_workload(labels={"taskgov/submitted-by": "eve"}))
     assert "ana" not in str(hashed)
     assert len(documents.stored[KEY]) == 32
+    with pytest.raises(ValueError, match="without a key"):
+        named("ana", Naming.HASHED, b"")
 
 
-def test_a_damaged_key_is_no_key() -> None:
-    documents = InMemoryDocuments({KEY: b""})
-    with pytest.raises(UpstreamError, match=r"memory/owners\.key is no key of 32 bytes"):
-        NamedOwners(documents, "owner", Naming.HASHED).of(a_workload(labels={"owner": "ana"}))
+def test_while_the_key_cannot_be_read_nobody_is_named_and_each_look_tries_once() -> None:
+    documents, failures, clock = InMemoryDocuments({KEY: b""}), RecordingFailures(), FixedClock()
+    owners = NamedOwners(documents, failures, clock, "owner", Naming.HASHED)
+    ana = a_workload(labels={"owner": "ana"})
+    assert [owners.of(ana) for _ in range(3)] == [None, None, None]
+    reported = [("all clusters", "read the key of the owners", "UpstreamError")]
+    assert failures.reported == reported
+    clock.at += MINUTE
+    assert owners.of(ana) is None
+    assert failures.reported == 2 * reported
+    del documents.stored[KEY]
+    clock.at += MINUTE
+    assert owners.of(ana) == owners.of(ana) is not None

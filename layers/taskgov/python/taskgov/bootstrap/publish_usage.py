@@ -53,7 +53,7 @@ def publish_usage() -> PublishUsage:
     bus, clock = Bus(aws.events(), settings.bus_name), SystemClock()
     topics = TopicsOfTeams(aws.sns(), settings.team_topics)
     failures = ReportedFailures(logger, EmbeddedMetrics())
-    owners = NamedOwners(documents, settings.work_owner_label, settings.work_owners)
+    owners = NamedOwners(documents, failures, clock, settings.work_owner_label, settings.work_owners)
     governed = GovernedClusters(documents, settings.clusters_without_document)
     return PublishUsage(
         take_snapshot=take_snapshot(state, documents),

@@ -34,7 +34,7 @@ class Course:
     def take(self, facts: WorkloadFacts) -> None:
         """Take in a state of a Workload."""
         says, known = facts.attempt, self.tracked.get(facts.uid)
-        if says is None or (known and (says.latest < known.latest or known.attempt.end is End.FINISHED)):
+        if says is None or (known and (says.latest < known.latest or known.attempt.end == End.FINISHED)):
             return
         now = self._first(facts, says) if known is None else self._next(facts, says, known)
         if says.finished is not None:

@@ -33,11 +33,17 @@ def name_of(item: KubernetesObject, label: str) -> str | None:
 def named(name: str, naming: Naming, key: bytes) -> str | None:
     """Return how a name is kept: itself, its keyed hash (HMAC-SHA-256, cut), or None.
 
+    Raises `ValueError` for a hash without a key.
+
     Example:
         >>> named("ana", Naming.HASHED, b"a key"), named("ana", Naming.NONE, b"")
         ('2a92e185ef27fdac', None)
 
     """
-    if naming is Naming.NONE:
+    if naming == Naming.NONE:
         return None
-    return name if naming is Naming.PLAIN else hmac.new(key, name.encode(), sha256).hexdigest()[:HASH_LETTERS]
+    if naming == Naming.PLAIN:
+        return name
+    if not key:
+        raise ValueError("the owners of jobs are hashed without a key")
+    return hmac.new(key, name.encode(), sha256).hexdigest()[:HASH_LETTERS]
