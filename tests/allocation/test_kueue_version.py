@@ -50,4 +50,4 @@ def test_the_image_travels_with_the_snapshot_and_one_of_before_has_none() -> Non
     known = running(f"{IMAGE}v0.20.3")
     assert snapshot_from_json(snapshot_to_json(known)).kueue.manager_image == f"{IMAGE}v0.20.3"
     assert b"manager" not in snapshot_to_json(running())
-    assert said_release(KueueObjects()) == "unknown (nobody looked)"
+    assert said_release(KueueObjects()) == "unknown (not read)"

@@ -197,7 +197,7 @@ def test_another_account_a_cluster_that_is_not_there_and_one_that_is_governed_ar
         tag: Any = {"Key": "taskgov:stack:0123456789ab", "Value": "2026-11-20T09:00:00+00:00"}
         boto3.client("sagemaker").add_tags(ResourceArn=world.cluster_arn, Tags=[tag])
         marked = smoke("ml-cluster", "--account", "111122223333", *report)
-        assert (marked.exit_code, "another stack of taskgov has marked the cluster" in marked.output) == (1, True)
+        assert (marked.exit_code, "another stack of taskgov has tagged the cluster" in marked.output) == (1, True)
         assert boto3.client("sagemaker").list_tags(ResourceArn=world.cluster_arn)["Tags"] == [tag]
         writes = [call.operation for call in world.stack.calls[before:] if not call.operation.startswith(READS)]
         assert writes == ["AddTags"]

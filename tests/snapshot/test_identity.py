@@ -50,14 +50,14 @@ def test_what_was_lost_shows_in_the_two_stamps(
 
 
 MINE, ELDER = Claim("own", NOON), Claim("elder", NOON - timedelta(days=1))
-NEW = replace(STAMP, restored=RestoredState(Loss.NEW_STACK, NOON, "elder has marked the cluster"))
+NEW = replace(STAMP, restored=RestoredState(Loss.NEW_STACK, NOON, "elder has tagged the cluster"))
 
 
 @pytest.mark.parametrize(
     ("stamp", "claims", "is_new"),
     [
         pytest.param(None, (ELDER,), True, id="neither table nor bucket knows the cluster"),
-        pytest.param(STAMP, (ELDER, MINE), True, id="it stands down"),
+        pytest.param(STAMP, (ELDER, MINE), True, id="another governs"),
         pytest.param(NEW, (), True, id="handed over, and not marked yet"),
         pytest.param(NEW, (MINE,), False, id="it governs now"),
         pytest.param(STAMP, (), False, id="it never met another"),
@@ -89,7 +89,7 @@ def test_quotas_that_changed_unexplained_since_a_look_of_long_ago_say_that_both_
         pytest.param(STAMP, STAMP, ("own", 8), id="the next"),
         pytest.param(STAMP, BEFORE, ("own", 7), id="tried again: no further ahead"),
         pytest.param(BEFORE, STAMP, ("own", 8), id="ahead of what the bucket has seen"),
-        pytest.param(OTHER, STAMP, ("own", 8), id="the lineage that the cluster is marked with"),
+        pytest.param(OTHER, STAMP, ("own", 8), id="the lineage that the cluster is tagged with"),
         pytest.param(None, STAMP, ("own", 8), id="goes on in an empty table"),
         pytest.param(STAMP, None, ("own", 8), id="goes on in an empty bucket"),
         pytest.param(STAMP, LONG_BEFORE, ("own", 8), id="ahead of what the table has seen"),

@@ -1,4 +1,4 @@
-"""`taskgov govern`: show which stacks have marked a cluster, and hand it over to this one."""
+"""`taskgov govern`: show which stacks have tagged a cluster, and hand it over to this one."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def govern(
     cluster: Cluster,
     stack: StackName = DEFAULT_STACK,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Take the marks of other stacks away.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove the tags of other stacks.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show which stacks have marked a cluster as theirs; with --yes, hand it over to this one.
+    """Show which stacks have tagged a cluster as theirs; with --yes, hand it over to this one.
 
     Stop the other stack first, or set its ApplyMode to plan: two that write would undo each other's work.
 
@@ -44,7 +44,7 @@ def govern(
     for claim in claims:
         out.print(_sentence(claim, stamp, claims, taken=yes and claim in others), markup=False)
     if not claims:
-        out.print(f"No stack has marked {cluster}; the first that writes will.", markup=False)
+        out.print(f"No stack has tagged {cluster}; the first that writes will.", markup=False)
     elif others and not yes:
         out.print(f"Nothing was changed. To hand the cluster over: taskgov govern {cluster} --yes", markup=False)
     elif others:
@@ -54,8 +54,8 @@ def govern(
 def _sentence(claim: Claim, stamp: StateStamp, claims: tuple[Claim, ...], *, taken: bool) -> str:
     mine = "this stack" if claim.lineage == stamp.lineage else said_claim(claim)
     if taken:
-        return f"The mark of {mine} was taken away."
-    return f"The cluster is marked by {mine}, which {'governs it' if claim == claims[0] else 'stands down'}."
+        return f"The tag of {mine} was removed."
+    return f"The cluster has the tag of {mine}, which {'governs it' if claim == claims[0] else 'writes nothing'}."
 
 
 def _data(arn: str, stamp: StateStamp, claims: tuple[Claim, ...], taken: list[Claim]) -> dict[str, Any]:

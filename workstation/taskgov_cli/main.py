@@ -103,7 +103,7 @@ OPERATE: Final = {
     ),
     "govern": Lazy(
         "taskgov_cli.govern:govern",
-        "Show which stacks have marked a cluster as theirs; with --yes, hand it over to this one.",
+        "Show which stacks have tagged a cluster as theirs; with --yes, hand it over to this one.",
     ),
 }
 SET_UP: Final = {

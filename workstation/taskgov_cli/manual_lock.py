@@ -64,7 +64,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
     A run is requested when the lock is released: one that was started before and found the lock taken has left without
     a trace. Raises RefusedError while a run holds it, and where another stack governs the cluster; GovernanceError.
     """
-    _stand_down(place, cluster_arn)
+    _refuse_beside_another(place, cluster_arn)
     with _noting_signals() as interruption:
         held = _take(place, cluster_arn, owner, interruption)
         try:
@@ -74,14 +74,14 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
             request_run(place, cluster_arn)
 
 
-def _stand_down(place: Deployed, cluster_arn: str) -> None:
-    """Refuse to write to a cluster that another stack has marked as its own, as runs do."""
+def _refuse_beside_another(place: Deployed, cluster_arn: str) -> None:
+    """Refuse to write to a cluster that another stack governs, as runs do."""
     claims = claims_of(place.backends.tags(cluster_arn))
     stamp = place.state.stamp(cluster_arn) if claims else None
     if claims and (stamp is None or claims[0].lineage != stamp.lineage):
         mine = "this stack" if stamp is None else f"this stack, {stamp.lineage},"
         raise RefusedError(
-            f"{said_claim(claims[0])} governs the cluster; {mine} stands down. If the other stack is gone, or is to "
+            f"{said_claim(claims[0])} governs the cluster; {mine} writes nothing. If the other stack is gone, or is to "
             f"stop: taskgov govern CLUSTER --yes"
         )
 

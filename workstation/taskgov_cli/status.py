@@ -211,4 +211,4 @@ def _amounts(team: TeamUsage, *, over_quota: bool) -> Iterator[str]:
 def said_release(kueue: KueueObjects) -> str:
     """Return the release in words: `0.19.2`, or why it is not known."""
     release = kueue_release(kueue)
-    return f"unknown ({unknown_because(kueue) or 'nobody looked'})" if release is None else str(release)
+    return f"unknown ({unknown_because(kueue) or 'not read'})" if release is None else str(release)

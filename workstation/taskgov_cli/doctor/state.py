@@ -36,11 +36,13 @@ def governor(found: Read[Governor], names: Names) -> Diagnosis:
         note = "Only when that stack is gone, or its ApplyMode is plan; see docs/runbooks/restored-state.md."
         return failed(check, f"{said_claim(claims[0])} governs {names.cluster}", hand_over, note=note)
     if stamp is None:
-        return ok(check, f"no run has looked at {names.cluster} yet, and no stack has marked it")
+        return ok(check, f"no run has looked at {names.cluster} yet, and no stack has tagged it")
     mine = f"lineage {stamp.lineage}, serial {stamp.serial}"
     if stamp.restored is not None:
         because = f"{mine}: state found restored at {stamp.restored.at:%Y-%m-%d %H:%M} UTC ({stamp.restored.loss})"
         return warning(check, because, note="See docs/runbooks/restored-state.md.")
     if len(claims) > 1:
-        return warning(check, f"{mine}; {said_claim(claims[1])} has marked the cluster too, and stands down", hand_over)
+        return warning(
+            check, f"{mine}; {said_claim(claims[1])} has tagged the cluster too, and writes nothing", hand_over
+        )
     return ok(check, f"this stack governs the cluster ({mine})" if claims else f"{mine}; no stack has written yet")

@@ -78,7 +78,7 @@ FEATURES: Final = (
     Feature("CodeDeploy", "every function's alias", YES, YES, "botocore has its endpoints"),
     Feature(
         "IAM Identity Center",
-        "`take_order`, to know persons",
+        "`take_order`, to identify people",
         YES,
         YES,
         "botocore has its endpoints; roles with `NamedSessionRoles` do without it",

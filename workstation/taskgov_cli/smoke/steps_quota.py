@@ -29,11 +29,11 @@ INSTANCES: Final = 2
 
 
 def look(sandbox: Sandbox) -> str:
-    """See that nobody has marked the cluster, and choose the instance type that the quotas of this run are of."""
+    """See that no stack has tagged the cluster, and choose the instance type that the quotas of this run are of."""
     backend = HyperPodEks(boto3.client("sagemaker", config=CONFIG))
     if marks := [key for key in backend.tags(sandbox.cluster_arn) if key.startswith(CLAIM)]:
         raise StepError(
-            f"another stack of taskgov has marked the cluster ({', '.join(marks)}): name one that nobody uses"
+            f"another stack of taskgov has tagged the cluster ({', '.join(marks)}): name one that nobody uses"
         )
     free = free_instances(backend.cluster_nodes(sandbox.cluster_arn), backend.quotas(sandbox.cluster_arn))
     fits = sorted(name for name, count in free.items() if count >= INSTANCES)

@@ -183,7 +183,7 @@ class _Selection:
         team = quota.compute_quota_target.team_name
         if quota.unknown_members:
             self._note(UNKNOWN_SETTINGS, quota, settings=", ".join(quota.unknown_members))
-            return "it has settings that this release does not know"
+            return "it has settings that this release does not support"
         if quota.compute_quota_id in self._unreadable:
             return "its record cannot be read"
         if team in self._unread_queues or (self._unnamed_queues and team not in self._queues):

@@ -206,8 +206,8 @@ TEAM_FROZEN: Final = FindingKind(
 UNKNOWN_SETTINGS: Final = FindingKind(
     code="unknown-settings",
     severity=Severity.WARNING,
-    means="a quota has settings that this release does not know; an update would delete them",
-    sentence="The quota {quota} has settings that this release does not know ({settings}); left as it is",
+    means="a quota has settings that this release does not support; an update would delete them",
+    sentence="The quota {quota} has settings that this release does not support ({settings}); left as it is",
     remedy="deploy a release that supports them, or remove them from the quota",
     found_in=("allocation/governed.py",),
 )

@@ -76,17 +76,17 @@ OTHER_STACK: Final = FindingKind(
         "incident for a stack that would apply, info for one that only plans",
         lambda only_plans: Severity.INFO if only_plans else Severity.INCIDENT,
     ),
-    means="another stack governs the cluster; this one stands down",
-    sentence="{claim} governs the cluster; this is stack {own}, which stands down",
+    means="another stack governs the cluster; this one writes nothing",
+    sentence="{claim} governs the cluster; this is stack {own}, which writes nothing",
     remedy="if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes",
     found_in=("allocation/doubts.py",),
 )
 OTHER_STACK_YOUNGER: Final = FindingKind(
     code="other-stack-younger",
     severity=Severity.WARNING,
-    means="a younger stack has marked the cluster too",
-    sentence="{claim} has marked the cluster too; it stands down, because it began later",
-    remedy="delete the other stack, then take its mark away: taskgov govern CLUSTER --yes",
+    means="a younger stack has tagged the cluster too",
+    sentence="{claim} has tagged the cluster too; it writes nothing, because it began later",
+    remedy="delete the other stack, then remove its tag: taskgov govern CLUSTER --yes",
     found_in=("allocation/doubts.py",),
 )
 UNREADABLE_ITEM: Final = FindingKind(

@@ -80,7 +80,7 @@ class StateIdentity:
         return replace(snapshot, state=replace(stamp, restored=restored))
 
     def _recovered(self, loss: Loss, bucket: BucketStamp | None, snapshot: Snapshot) -> Recovered:
-        """Return what is known. What another stack writes looks like somebody's edits to the one that stands down."""
+        """Return what is known. What another stack writes looks like somebody's edits to one that does not govern."""
         if loss is Loss.NEW_STACK:
             return replace(recovered(replace(snapshot, edits=()), None, snapshot.taken_at), edits=snapshot.edits)
         return recovered(snapshot, self._last(bucket), snapshot.taken_at)

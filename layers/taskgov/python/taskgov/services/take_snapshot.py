@@ -64,7 +64,7 @@ class TakeSnapshot:
         """Return the snapshot of a cluster, given by name or ARN.
 
         With `remember`, since when each node is healthy is written back once everything has been read, and records that
-        a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have marked the
+        a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have tagged the
         cluster. `read_kueue` reads Kueue's objects in another way (`taskgov.services.follow_workloads`).
         Raises InvalidRequestError for a cluster that EKS does not orchestrate. What fails because the cluster cannot be
         read says so (`GovernanceError.cluster_unreadable`).

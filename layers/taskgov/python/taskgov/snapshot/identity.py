@@ -152,7 +152,7 @@ def loss_of(
 def _not_governing(table: StateStamp | None, marks: Sequence[Claim]) -> tuple[Loss, str] | None:
     """Return the loss of a stack that does not govern yet: what another writes until then is not on its records."""
     if marks and (table is None or marks[0].lineage != table.lineage):
-        return Loss.NEW_STACK, f"{said_claim(marks[0])} has marked the cluster"
+        return Loss.NEW_STACK, f"{said_claim(marks[0])} has tagged the cluster"
     restored = None if table is None else table.restored
     if table is None or restored is None or restored.loss is not Loss.NEW_STACK:
         return None
@@ -175,14 +175,14 @@ def both_behind(table: StateStamp, changed: Iterable[str], now: datetime) -> tup
     names = list(changed)
     if not names or now - table.at <= SILENT:
         return None
-    because = f"the last look that they know was at {table.at:%Y-%m-%d %H:%M} UTC, and {len(names)} quotas have changed"
+    because = f"the last look on record was at {table.at:%Y-%m-%d %H:%M} UTC, and {len(names)} quotas have changed"
     return Loss.BOTH_BEHIND, f"{because} since, which no edit on record explains"
 
 
 def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage: str, now: datetime) -> StateStamp:
     """Return the stamp of the look that is being made.
 
-    The bucket's lineage continues, because the cluster is marked with it. The serial follows the bucket's while that is
+    The bucket's lineage continues, because the cluster is tagged with it. The serial follows the bucket's while that is
     there: however often a look is cut short between the two, the table is ahead by one.
     """
     seen = bucket or table
@@ -195,7 +195,7 @@ def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage:
 
 
 def claims_of(tags: Mapping[str, str]) -> tuple[Claim, ...]:
-    """Return the stacks that have marked a cluster, the one that governs it first: the oldest, ties by lineage.
+    """Return the stacks that have tagged a cluster, the one that governs it first: the oldest, ties by lineage.
 
     A tag whose value cannot be read is the oldest of all: nobody writes until a person has looked at it.
 

@@ -210,7 +210,7 @@ class Snapshot:
     state: StateStamp | None = None
     """The identity of the records that the snapshot was made with; None before the first look of a run."""
     claims: tuple[Claim, ...] = ()
-    """The stacks that have marked the cluster as theirs, the one that governs it first."""
+    """The stacks that have tagged the cluster as theirs, the one that governs it first."""
     unreadable: tuple[UnreadableItem, ...] = ()
     """Items of the table that cannot be read; what they say of a quota is not known."""
     unreadable_objects: tuple[UnreadableObject, ...] = ()
