@@ -30,6 +30,7 @@ WORDS: Final = {
 """Words in capitals that the reader fills in, and what is filled in here. `test_by_hand.py` looks up `PLAN_ID`."""
 
 FILES: Final = {
+    "advised.yaml": "events/local/policy.yaml",
     "helios-earth-2020": "tests/typed/files/helios",
     "job.yaml": "examples/jobs/granular/gpu-training-job.yaml",
     "kueue-cases": "tests/typed/files/kueue-cases",
@@ -69,7 +70,7 @@ NOT_TYPED: Final = {
     "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
-    "taskgov advise": "needs weeks of work: tests/cli/test_advise.py has them",
+    "taskgov advise work/": "needs a record of weeks: tests/cli/test_advise.py has weeks of work",
     "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
     "taskgov init plain-eks": "the same",
     "taskgov doctor plain-eks": "the same",
@@ -117,7 +118,8 @@ NOT_RUN: Final = {
 
 
 _ON_FILES: Final = re.compile(
-    r"taskgov (?:--help|--version|validate|lease|conformance|kueue-config|replay|[\w-]+ (?:.* )?(?:-s|--snapshot)) "
+    r"taskgov (?:--help|--version|validate|advise|lease|conformance|kueue-config|replay|"
+    r"[\w-]+ (?:.* )?(?:-s|--snapshot)) "
 )
 
 

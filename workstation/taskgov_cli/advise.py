@@ -67,7 +67,7 @@ def advise(  # noqa: PLR0913 -- options are named by whoever types them
     --policy` puts into force like any other. Without --policy the advice is held against quotas in proportion to past
     use with a limit of 100 %.
 
-    Example: taskgov advise philly.csv --policy ml-cluster.yaml -o advised.yaml
+    Example: taskgov advise philly.csv --policy ml-cluster.yaml --gpus 600 -o advised.yaml
     """
     if output is not None and policy is None:
         raise typer.BadParameter(f"--output {output}: there is no document to change; give it with --policy")
