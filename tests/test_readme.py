@@ -1,6 +1,7 @@
 """What the README shows is what happens."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,14 @@ def test_every_make_target_that_it_names_exists() -> None:
     named = set(re.findall(r"(?:^\$ |`)make ([a-z][a-z-]*)", README, re.MULTILINE))
     assert named >= {"demo", "test", "help"}
     assert [target for target in named if f"\n{target}:" not in makefile] == []
+
+
+def test_the_list_of_targets_has_no_colours_in_a_pipe() -> None:
+    printed = subprocess.run(
+        ["/usr/bin/env", "make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(r"^  demo +\S", printed, re.MULTILINE)
+    assert "\033" not in printed
 
 
 def test_its_chapters_are_in_the_order_that_readers_expect() -> None:

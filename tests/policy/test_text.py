@@ -99,6 +99,16 @@ def test_tags_mean_nothing_here(tag: str) -> None:
     assert rule == "has a tag that means nothing here (line 2)"
 
 
+@pytest.mark.parametrize("value", ["!foo [x]", "!foo {k: x}", "!!set {x}", "!!map [x]", "!!seq {k: x}", "!foo\n  - x"])
+def test_a_tag_of_a_list_or_a_mapping_means_nothing_either(value: str) -> None:
+    [(path, _, rule)] = refusals(f"a: {value}")
+    assert (path, rule) == ("a", "has a tag that means nothing here (line 1)")
+
+
+def test_tags_that_say_what_a_value_is_anyway_are_allowed() -> None:
+    assert data("a: !!seq [!!str x]\nb: !!map {k: !!int 1}\nc: ! [x]") == {"a": ["x"], "b": {"k": 1}, "c": ["x"]}
+
+
 def test_keys_that_are_no_words_are_read_as_what_they_are() -> None:
     assert data("1: a\ntrue: b") == {"1": "a", "true": "b"}
     assert data("? [x]\n: 1") == {"a list": 1}

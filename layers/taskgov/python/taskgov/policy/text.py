@@ -28,6 +28,7 @@ Event = Any
 _TOO_LARGE: Final = "is too large once its aliases are expanded"
 _PREFIX: Final = "tag:yaml.org,2002:"
 _PLAIN_TAGS: Final = {f"{_PREFIX}{name}" for name in ("str", "int", "float", "bool", "null")}
+_MAPPING_TAG, _SEQUENCE_TAG = f"{_PREFIX}map", f"{_PREFIX}seq"
 _PLAIN: Final = (
     ("null", re.compile(r"(?:null|Null|NULL|~|)\Z")),
     ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z")),
@@ -145,8 +146,10 @@ class _Reader:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         if isinstance(event, yaml.MappingStartEvent):
+            self._has_tag_of(event, location, {_MAPPING_TAG})
             value: Any = self._mapping(location)
         elif isinstance(event, yaml.SequenceStartEvent):
+            self._has_tag_of(event, location, {_SEQUENCE_TAG})
             value = self._sequence(location)
         else:
             value = self._scalar(event, location)
@@ -199,11 +202,15 @@ class _Reader:
         return _key(event)
 
     def _scalar(self, event: Event, location: Location) -> Any:
-        if event.tag not in {None, "!", *_PLAIN_TAGS}:
-            rule = f"has a tag that means nothing here (line {event.start_mark.line + 1})"
-            self._refuse(location, value_of(event.tag)[1:-1], rule)
-            return str(event.value)
-        return _construct(event)
+        return _construct(event) if self._has_tag_of(event, location, _PLAIN_TAGS) else str(event.value)
+
+    def _has_tag_of(self, event: Event, location: Location, tags: set[str]) -> bool:
+        """Return whether the tag of a value is one of these, or none; refuse any other."""
+        if event.tag in {None, "!", *tags}:
+            return True
+        rule = f"has a tag that means nothing here (line {event.start_mark.line + 1})"
+        self._refuse(location, value_of(event.tag)[1:-1], rule)
+        return False
 
     def _refuse(self, location: Location, value: str, rule: str) -> None:
         if len(self.violations) < MAX_REFUSALS:
