@@ -64,6 +64,17 @@ def test_the_deployed_stack_adds_its_document_and_its_memory(runner: CliRunner, 
     assert (with_stack["policy"]["apiVersion"], without.get("policy")) == ("taskgov/v1", None)
 
 
+def test_a_live_plan_says_that_no_document_was_read_where_none_is_named(
+    runner: CliRunner, live: World, tmp_path: Path
+) -> None:
+    document = tmp_path / "policy.yaml"
+    document.write_text(f"apiVersion: taskgov/v1\ncluster: {{name: ml-cluster, arn: {live.cluster_arn!r}}}\n")
+    asked = ["plan", "--cluster", "ml-cluster"]
+    assert runner.invoke(app, asked).stderr.startswith("No policy document was read: --stack NAME")
+    for named in (["--stack", STACK], ["--policy", str(document)]):
+        assert runner.invoke(app, [*asked, *named]).stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -10,7 +10,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov_cli import plans, snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
-from taskgov_cli.output import CHANGES, OK, AsJson, working
+from taskgov_cli.output import CHANGES, OK, AsJson, console, working
 from taskgov_cli.plan_markdown import plan_markdown
 
 
@@ -35,6 +35,9 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
     known = snapshots.known(snapshot, cluster, policy, stack, context)
+    if cluster is not None and policy is None and stack is None:
+        note = "No policy document was read: --stack NAME reads that of a stack, --policy FILE gives one."
+        console(stderr=True).print(note, style="dim", soft_wrap=True, highlight=False)
     with working("planning"):
         result = plan_quotas(known, mode=mode)
     answer(lambda: result, plans.shown(result), form, as_json=as_json, markdown=lambda: plan_markdown(result))
