@@ -235,6 +235,22 @@ def test_a_cluster_that_nobody_looked_at_has_no_hours(hour: World) -> None:
         client.put_object(Bucket=bucket, Key=key, Body=body)
 
 
+@pytest.mark.parametrize("command", [("usage", "ml-cluster"), ("history", "ml-cluster", "--work")])
+@pytest.mark.parametrize("damaged", ["memory/ml-cluster/work.json.gz", "work/ml-cluster/{:%Y-%m-%d}.jsonl.gz"])
+def test_a_damaged_file_is_named_in_a_sentence(hour: World, command: tuple[str, ...], damaged: str) -> None:
+    client, key = hour.stack.client("s3"), damaged.format(hour.clock.now)
+    bucket = hour.stack.outputs["BucketName"]
+    body = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+    client.put_object(Bucket=bucket, Key=key, Body=body[:40])
+    try:
+        found = taskgov(*command)
+    finally:
+        client.put_object(Bucket=bucket, Key=key, Body=body)
+    assert found.exit_code == 3
+    assert f"{key} cannot be read" in " ".join(re.findall(r"[^\s│]+", found.stderr))
+    assert "Traceback" not in found.output
+
+
 def test_two_looks_at_once_and_a_lost_memory_change_nothing_that_was_seen(hour: World) -> None:
     """The schedule delivers twice; then the memory is lost, and what Workloads still say is written again."""
     before = {as_seen(attempt) for attempt in record(hour).ended}

@@ -246,6 +246,24 @@ def test_a_process_reads_its_memory_once_and_again_where_somebody_else_wrote_it(
     assert kept.record().measured == (Span(at - MINUTE, at),), "what was in no file yet was not measured"
 
 
+def test_a_first_look_at_much_that_ended_long_ago_writes_a_file_for_each_of_35_days() -> None:
+    """Older ends are left out, however many finished workloads are still there."""
+    kept = Kept()
+    for number in range(300):
+        kept.cluster.with_waiting(f"old-{number}", "team-a", gpus=1)
+        ended = f"{NOON - timedelta(hours=6 * number):%Y-%m-%dT%H:%M:%SZ}"
+        workload = kept.cluster.workloads[-1]
+        workload["metadata"]["creationTimestamp"] = f"{NOON - timedelta(days=90):%Y-%m-%dT%H:%M:%SZ}"
+        workload["status"]["conditions"] = [
+            {"type": "Finished", "status": "True", "reason": "Succeeded", "lastTransitionTime": ended}
+        ]
+    kept.look()
+    assert len([key for key in kept.documents.stored if key.startswith("work/")]) == 36
+    everything = RecordedWork(kept.documents).between("ml-cluster", NOON - timedelta(days=90), NOON + timedelta(days=1))
+    assert len(everything.ended) == 35 * 4
+    assert kept.failures.reported == []
+
+
 def test_a_look_of_the_future_does_not_end_the_record() -> None:
     kept = Kept()
     kept.look()

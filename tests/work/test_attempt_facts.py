@@ -83,6 +83,14 @@ def test_the_owner_is_named_by_the_workload_else_by_its_pods(place: dict[str, An
     assert OWNER not in trimmed_workload(item)["metadata"].get("annotations", {})
 
 
+def test_of_an_owner_as_long_as_an_annotation_may_be_the_beginning_is_kept() -> None:
+    item = a_workload()
+    item["metadata"] |= {"annotations": {OWNER: "eve" + "x" * 2**18}}
+    name = name_of(trimmed_workload(item, also=OWNER), OWNER)
+    assert (name or "").startswith("evex")
+    assert len(name or "") == 253
+
+
 def test_what_is_held_is_what_it_is_admitted_with() -> None:
     assigned = {
         "name": "main",

@@ -13,6 +13,8 @@ from taskgov.snapshot.model import KubernetesObject
 KEY_BYTES: Final = 32
 HASH_LETTERS: Final = 16
 """64 bits: enough that no two people of a company share a hash."""
+MOST_LETTERS: Final = 253
+"""Of a name: an annotation may have 256 KiB, and each look keeps the owner of every workload."""
 
 
 class Naming(StrEnum):
@@ -27,7 +29,7 @@ def name_of(item: KubernetesObject, label: str) -> str | None:
     """Return the owner that a Workload's annotation or label names; None where it names none."""
     metadata = item["metadata"]
     found = ((metadata.get(place) or {}).get(label) for place in ("annotations", "labels"))
-    return next((value for value in found if isinstance(value, str) and value), None)
+    return next((value[:MOST_LETTERS] for value in found if isinstance(value, str) and value), None)
 
 
 def named(name: str, naming: Naming, key: bytes) -> str | None:
