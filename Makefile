@@ -212,6 +212,10 @@ bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance sc
 bench-futures: $(READY) ## Measure what the fast replay accepts, and that it is right (SNAPSHOTS=FOLDER TRACE=philly.csv)
 	@$(BIN)/python -m benchmarks.futures $(SNAPSHOTS) $(if $(TRACE),--trace $(TRACE)) $(ARGS)
 
+.PHONY: bench-advise
+bench-advise: $(READY) ## Measure what advice would have been worth on a trace (TRACE=philly.csv GPUS=600,450,300)
+	@$(BIN)/python -m benchmarks.advise $(TRACE) --gpus $(or $(GPUS),600,450,300) $(ARGS)
+
 .PHONY: bench
 bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--scale 1 --json --row plan_quotas")
 	@$(BIN)/python -m benchmarks.scale $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,11 @@ from taskgov.advice.today import TeamToday, Today
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
 WEEKS = 6
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+"""When histories begin."""
 
 
 def history(draw: Callable[[random.Random], Iterable[Piece]], seed: int = 7) -> Past:
@@ -35,6 +39,16 @@ def by_clock(chance: random.Random, team: str, gpus: int, first: int, last: int)
         for hour in range(first, last, 2):
             for _ in range(gpus):
                 yield Piece(team, day * DAY + hour * HOUR + chance.uniform(0, HOUR / 4), 1.6 * HOUR, 1)
+
+
+def written(past: Past, file: Path) -> Path:
+    """Write a history as a trace in Philly's form."""
+    rows = [
+        f"{MONDAY + timedelta(seconds=round(piece.arrival)):%F %T},{piece.run_time:.0f},{piece.gpus},0,{piece.team}"
+        for piece in past.pieces
+    ]
+    file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
+    return file
 
 
 def adviser(past: Past, *teams: TeamToday) -> Adviser:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,14 +13,13 @@ from taskgov.advice.past import Use
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.advise_policy import Ground, changed, ground_of, planned
 from taskgov_cli.main import app
-from tests.advice.synthetic import by_clock, history, steady
+from tests.advice.synthetic import by_clock, history, steady, written
 from tests.support.memory import CLUSTER_ARN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 HEAD = f'apiVersion: taskgov/v1\ncluster: {{name: ml-cluster, arn: "{CLUSTER_ARN}"}}\n'
 DOCUMENT = (
     HEAD
@@ -43,13 +41,7 @@ def advise(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     past = history(lambda chance: [*by_clock(chance, "burst", 6, 8, 14), *steady(chance, "calm", 0.5)])
-    rows = [
-        f"{MONDAY + timedelta(seconds=round(p.arrival)):%F %T},{p.run_time:.0f},{p.gpus},0,{p.team}"
-        for p in past.pieces
-    ]
-    file = tmp_path_factory.mktemp("trace") / "trace.csv"
-    file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
-    return file
+    return written(past, tmp_path_factory.mktemp("trace") / "trace.csv")
 
 
 @pytest.fixture

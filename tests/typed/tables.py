@@ -97,6 +97,7 @@ NOT_TYPED: Final = {
 NOT_RUN: Final = {
     "audit-deps": "asks the index's advisory service",
     "bench": "measures: minutes",
+    "bench-advise": "measures: minutes, on a trace that is not ours",
     "bench-engine": "measures: minutes",
     "bench-futures": "measures: minutes",
     "bench-lambda": "needs Docker, and measures",

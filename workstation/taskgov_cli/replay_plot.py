@@ -63,7 +63,7 @@ def plot_jobs(title: str, outcomes: Sequence[Outcome], file: Path) -> None:
             axes.set_ylim(0, 1.2 * max(1.0, axes.dataLim.ymax))
             axes.legend(loc="upper left", ncols=4)
         _by_team(teams, outcomes)
-        _save(figure, file)
+        save(figure, file)
 
 
 def _over_time(axes: Any, outcomes: Sequence[Outcome], name: str) -> None:
@@ -110,7 +110,7 @@ def plot_counts(title: str, counts: CountsOutcome, file: Path) -> None:
         _by_hour(figure.add_subplot(grid[0, :]), counts)
         _counts_by_team(figure.add_subplot(grid[1, 0]), counts)
         _by_limit(figure.add_subplot(grid[1, 1]), counts)
-        _save(figure, file)
+        save(figure, file)
 
 
 def _by_hour(axes: Any, counts: CountsOutcome) -> None:
@@ -161,6 +161,7 @@ def _by_limit(axes: Any, counts: CountsOutcome) -> None:
     axes.legend(loc="upper left", ncols=2)
 
 
-def _save(figure: Figure, file: Path) -> None:
+def save(figure: Figure, file: Path) -> None:
+    """Write a figure without what differs from one time to another."""
     nothing = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None, "ModDate": None}}
     figure.savefig(file, dpi=110, metadata=nothing[file.suffix.removeprefix(".").lower()])

@@ -71,12 +71,15 @@ class Adviser:
         self._tell = tell
         self._priorities = len({piece.priority for piece in past.pieces}) > 1
         self._work: dict[tuple[float, float, bool], tuple[Piece, ...]] = {}
+        self._use: dict[tuple[float, float], dict[str, Use]] = {}
         self._results: dict[tuple[Terms, float, float, bool], Result] = {}
 
     # Replays
 
     def _used(self, first: float, last: float) -> dict[str, Use]:
-        return uses(self._past.seen(first, last), first, last)
+        if (first, last) not in self._use:
+            self._use[first, last] = uses(self._pieces(first, last, seen=True), first, last)
+        return self._use[first, last]
 
     def _pieces(self, first: float, last: float, *, seen: bool) -> tuple[Piece, ...]:
         key = (first, last, seen)

@@ -65,7 +65,8 @@ Piece(team='a', arrival=50, run_time=70, gpus=1, priority=0))
 
         """
         return tuple(
-            piece._replace(run_time=min(piece.run_time, last - piece.arrival)) for piece in self.between(first, last)
+            piece if piece.arrival + piece.run_time <= last else piece._replace(run_time=last - piece.arrival)
+            for piece in self.between(first, last)
         )
 
 
