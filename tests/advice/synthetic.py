@@ -11,6 +11,9 @@ from taskgov.advice.advising import Adviser
 from taskgov.advice.past import DAY, HOUR, Past, Piece
 from taskgov.advice.playing import Player
 from taskgov.advice.today import TeamToday, Today
+from taskgov.quantities import GPU
+from taskgov.work.attempt import Attempt, End, Held
+from taskgov.work.day import Day, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +52,37 @@ def written(past: Past, file: Path) -> Path:
     ]
     file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
     return file
+
+
+def recorded(past: Past, folder: Path, instance_type: str) -> Path:
+    """Write a history as a record of work: a file for each day in which a job ended, started as soon as it came."""
+    attempts = []
+    for number, piece in enumerate(past.pieces):
+        came = MONDAY + timedelta(seconds=round(piece.arrival))
+        ended = came + timedelta(seconds=round(piece.run_time))
+        held = (Held(instance_type, GPU, piece.gpus),)
+        attempts.append(
+            Attempt(
+                uid=f"u{number}",
+                number=1,
+                team=piece.team,
+                owner=None,
+                stem="train",
+                kind="Job",
+                priority_class=None,
+                priority=piece.priority,
+                held=held,
+                max_seconds=None,
+                created=came,
+                queued=came,
+                admitted=came,
+                ended=ended,
+                end=End.FINISHED,
+            )
+        )
+    for day, part in Day(attempts=tuple(attempts)).by_day().items():
+        (folder / f"{day}.jsonl.gz").write_bytes(to_bytes(part, day))
+    return folder
 
 
 def adviser(past: Past, *teams: TeamToday) -> Adviser:

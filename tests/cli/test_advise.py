@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from taskgov.advice.candidates import Candidate, Rule, terms_of
-from taskgov.advice.past import Use
+from taskgov.advice.past import Past, Use
 from taskgov.policy.parse import parse_policy
+from taskgov.work.day import Day, to_bytes
+from taskgov.work.measured import Span
 from taskgov_cli.advise_policy import Ground, changed, ground_of, planned
 from taskgov_cli.main import app
-from tests.advice.synthetic import by_clock, history, steady, written
+from tests.advice.synthetic import MONDAY, by_clock, history, recorded, steady, written
 from tests.support.memory import CLUSTER_ARN
 
 if TYPE_CHECKING:
@@ -39,8 +42,12 @@ def advise(*words: object) -> Result:
 
 
 @pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    past = history(lambda chance: [*by_clock(chance, "burst", 6, 8, 14), *steady(chance, "calm", 0.5)])
+def past() -> Past:
+    return history(lambda chance: [*by_clock(chance, "burst", 6, 8, 14), *steady(chance, "calm", 0.5)])
+
+
+@pytest.fixture(scope="module")
+def trace(past: Past, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(past, tmp_path_factory.mktemp("trace") / "trace.csv")
 
 
@@ -74,6 +81,39 @@ def test_programs_get_the_proof_and_the_exact_model_agrees(trace: Path, document
     last = data["proofs"][-1]
     assert data["exact"] == {"today": last["today"], "advised": last["advised"]}
     assert data["document"].startswith(HEAD)
+
+
+def test_the_record_of_work_gives_the_advice_that_a_trace_of_it_gives(
+    past: Past, trace: Path, document: Path, tmp_path: Path
+) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.g5.8xlarge")
+    found = [
+        json.loads(advise(source, "--policy", document, "--no-exact", "--json").stdout) for source in (trace, days)
+    ]
+    assert found[0] == found[1]
+    assert found[1]["advice"] is not None
+
+
+def test_what_the_record_does_not_cover_is_said(past: Past, document: Path, tmp_path: Path) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.g5.8xlarge")
+    monday, tuesday, friday = (MONDAY + timedelta(days=number) for number in (0, 1, 4))
+    spans = Day(measured=(Span(monday, tuesday), Span(friday, friday + timedelta(days=1))))
+    (days / "measured.jsonl.gz").write_bytes(to_bytes(spans, monday.date()))
+    result = advise(days, "--policy", document, "--no-exact")
+    said = "The record of work leaves out 72 hours; jobs that ended in them are missing."
+    assert said in " ".join(result.output.split())
+
+
+def test_work_on_another_instance_type_is_no_history_of_this_one(past: Past, document: Path, tmp_path: Path) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.p5.48xlarge")
+    result = advise(days, "--policy", document)
+    assert (result.exit_code, "the trace holds no GPU jobs" in " ".join(result.output.split())) == (2, True)
 
 
 def test_without_a_document_today_is_in_proportion_to_past_use(trace: Path) -> None:

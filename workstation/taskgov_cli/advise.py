@@ -73,8 +73,9 @@ def advise(  # noqa: PLR0913 -- options are named by whoever types them
         raise typer.BadParameter(f"--output {output}: there is no document to change; give it with --policy")
     try:
         ground = None if policy is None else _ground(policy, instance_type, gpus)
-        past = past_of(read_trace(trace, None if ground is None else ground.instance_type))
-        report = _report(past, ground, gpus or GPUS, weeks, exact=exact, quiet=as_json)
+        work = read_trace(trace, None if ground is None else ground.instance_type)
+        report = _report(past_of(work), ground, gpus or GPUS, weeks, exact=exact, quiet=as_json)
+        report = replace(report, unmeasured=work.unmeasured)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     if output is not None and report.changed is not None:

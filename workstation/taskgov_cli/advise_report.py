@@ -25,3 +25,5 @@ class Report:
     """The last split by the exact model: under today's terms, and as advised."""
     held: tuple[str, ...]
     """Which quotas are kept, and why."""
+    unmeasured: float = 0.0
+    """Seconds of the history of which nothing is known: the record of work does not cover them."""

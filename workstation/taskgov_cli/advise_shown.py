@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from taskgov.advice.past import HOUR
 from taskgov.advice.proving import gain_of
 from taskgov_cli.advise_words import candidate_words
 from taskgov_cli.formats import unfolded
@@ -72,6 +73,9 @@ def shown(report: Report, output: Path | None) -> Iterator[RenderableType]:
         yield Text(f"Kept: {held}.")
     for unlike in report.unlike:
         yield Text(f"The plan of the changed document rounds to another number: {unlike}.", style="yellow")
+    if report.unmeasured >= HOUR:
+        hours = report.unmeasured / HOUR
+        yield Text(f"The record of work leaves out {hours:,.0f} hours; jobs that ended in them are missing.")
     yield Text(f"Not simulated: {'; '.join(NOT_SIMULATED)}.")
     if report.changed is not None and report.before is not None:
         yield from (unfolded(line) for line in _diff(report, output))
@@ -155,6 +159,7 @@ def as_data(report: Report) -> dict[str, Any]:
         "exact": None if report.exact is None else dict(zip(("today", "advised"), report.exact, strict=True)),
         "tried": advice.tried,
         "kept": report.held,
+        "unmeasuredSeconds": report.unmeasured,
         "planned": report.unlike,
         "notSimulated": NOT_SIMULATED,
         "document": report.changed,

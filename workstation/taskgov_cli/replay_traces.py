@@ -54,6 +54,8 @@ class Trace:
     name: str
     jobs: tuple[Job, ...]
     skipped: int
+    unmeasured: float = 0.0
+    """Seconds that a record of work does not cover, between its first and its last moment."""
 
     @property
     def span(self) -> float:
@@ -79,7 +81,7 @@ def read_trace(path: Path, instance_type: str | None = None) -> Trace:
     Of a record of work, jobs on other instance types than the given one are left out.
     """
     if path.is_dir() and any(path.glob("*.jsonl.gz")):
-        return _trace(path.name, *_counted(_recorded_jobs(path, instance_type)))
+        return _recorded(path, instance_type)
     if path.is_dir():
         return _trace(path.name, *_counted(_snapshot_jobs(path)))
     with path.open(newline="") as file:
@@ -143,17 +145,30 @@ def _snapshot_job(item: KubernetesObject, seen: float) -> Job:
     return Job(named(item).team, workload.created / SECOND, ran, accelerators(asked))
 
 
-def _recorded_jobs(folder: Path, instance_type: str | None) -> Iterator[Job]:
-    """Give the jobs of a record of work: a Workload that was evicted is one job, with all of its attempts."""
-    attempts: dict[str, list[Attempt]] = {}
+def _recorded(folder: Path, instance_type: str | None) -> Trace:
+    """Read a record of work."""
+    record = days.joined(_days(folder))
+    trace = _trace(folder.name, *_counted(_recorded_jobs(record, instance_type)))
+    if not record.measured:
+        return trace
+    lasted = (record.measured[-1].end - record.measured[0].start).total_seconds()
+    return replace(trace, unmeasured=lasted - sum(span.seconds for span in record.measured))
+
+
+def _days(folder: Path) -> Iterator[days.Day]:
     for file in sorted(folder.glob("*.jsonl.gz")):
         try:
-            day = days.from_bytes(file.read_bytes())
+            yield days.from_bytes(file.read_bytes())
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
-        for attempt in day.attempts:
-            if instance_type in {None, attempt.instance_type}:
-                attempts.setdefault(attempt.uid, []).append(attempt)
+
+
+def _recorded_jobs(record: days.Day, instance_type: str | None) -> Iterator[Job]:
+    """Give the jobs of a record of work: a Workload that was evicted is one job, with all of its attempts."""
+    attempts: dict[str, list[Attempt]] = {}
+    for attempt in record.attempts:
+        if instance_type in {None, attempt.instance_type}:
+            attempts.setdefault(attempt.uid, []).append(attempt)
     for tries in attempts.values():
         longest = max(tries, key=lambda attempt: attempt.run_seconds or 0)
         created = min(attempt.created for attempt in tries).timestamp()
