@@ -70,7 +70,7 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus
+FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus and not estimates
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -203,6 +203,10 @@ mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, o
 .PHONY: weeks
 weeks: $(READY) ## Play weeks of events with a run after each: what holds for plans holds always (ARGS="--examples 400 --steps 25 --seed 1")
 	@$(BIN)/python -m tests.weeks $(ARGS)
+
+.PHONY: test-estimates
+test-estimates: $(READY) ## Prove that estimates of starts on hundreds of synthetic queues are right as often as they say
+	@$(BIN)/pytest --quiet --numprocesses 2 -m estimates tests/estimates $(ARGS)
 
 .PHONY: bench-engine
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")

@@ -37,8 +37,20 @@ _ADVICE = (
     "splits",
     "today",
 )
+_WHEN = "commands estimate starts with it; it stands in the layer so that a look can"
+_ESTIMATES = (
+    "arrivals",
+    "drawing",
+    "quantiles",
+    "recalibration",
+    "requests",
+    "run_times",
+    "scoring",
+    "survival",
+)
 NOT_REACHED: Mapping[str, str] = {
     **dict.fromkeys(["taskgov.futures", *(f"taskgov.futures.{name}" for name in _FUTURES)], _REPLAY),
+    **dict.fromkeys(["taskgov.estimates", *(f"taskgov.estimates.{name}" for name in _ESTIMATES)], _WHEN),
     **dict.fromkeys(["taskgov.advice", *(f"taskgov.advice.{name}" for name in _ADVICE)], _ADVISE),
 }
 """Modules of the layer that no handler imports, each with its reason."""
@@ -87,6 +99,9 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
     "taskgov.advice.advising.Adviser": _ADVISE,
     "taskgov.advice.today.today_of": _ADVISE,
+    "taskgov.estimates.drawing.waits_of": _WHEN,
+    "taskgov.estimates.quantiles.estimate_of": _WHEN,
+    "taskgov.estimates.recalibration.recalibrated": _WHEN,
     "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
     "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",

@@ -111,6 +111,7 @@ NOT_RUN: Final = {
     "pictures": "draws anew what is in docs/pictures",
     "sam": "installs; `make test-slow` needs it",
     "sbom": "`make test-slow` writes it too",
+    "test-estimates": "minutes; `make test` plays a sample",
     "test-faults-deep": "three hours",
     "test-fuzz": "`make test` plays a sample",
     "test-docs": "ten minutes; the fast part of it is in make test",

@@ -13,7 +13,7 @@ from taskgov.futures.standing import NOT_RUNNING
 from taskgov.futures.starts import Starts, Stay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from taskgov.futures.jobs import Jobs
     from taskgov.futures.queues import Tree
@@ -23,19 +23,28 @@ if TYPE_CHECKING:
 _NEVER: Final = 2**63 - 1
 
 
-def replay(setting: Setting, jobs: Jobs, until: Instant | None = None, changes: Sequence[Change] = ()) -> Starts:
+def replay(
+    setting: Setting,
+    jobs: Jobs,
+    until: Instant | None = None,
+    changes: Sequence[Change] = (),
+    watched: Collection[int] = (),
+) -> Starts:
     """Return who starts, is preempted and ends when, until nothing more can happen, or after all moments to `until`.
 
-    For what `accepts` has reasons against the answer means nothing.
+    With `watched` (indexes of jobs that wait) it is over after the moment at which the last of them started for the
+    first time. For what `accepts` has reasons against the answer means nothing.
     """
-    return _Replay(setting, jobs, changes).run(_NEVER if until is None else until)
+    return _Replay(setting, jobs, changes, watched).run(_NEVER if until is None else until)
 
 
 class _Replay(Cycles):
     """Lets time pass."""
 
-    def __init__(self, setting: Setting, jobs: Jobs, changes: Sequence[Change]) -> None:
+    def __init__(self, setting: Setting, jobs: Jobs, changes: Sequence[Change], watched: Collection[int]) -> None:
         super().__init__(setting, jobs)
+        wanted = frozenset(watched)
+        self.watched = {rank for rank, index in enumerate(jobs.index) if index in wanted} if wanted else None
         self.changes = sorted(changes, key=lambda change: change.at)
         self.arrived = 0
         self.circling: list[Tree] = []
@@ -59,7 +68,15 @@ class _Replay(Cycles):
                 break
             now = due
             self._moment(self._due(now), now)
+            if self.watched is not None and not self.watched:
+                break
         return self._starts(now)
+
+    def begin(self, rank: int, now: Instant, run_time: int) -> None:
+        """Note when a job that runs from now on will end, and that it started."""
+        super().begin(rank, now, run_time)
+        if self.watched is not None:
+            self.watched.discard(rank)
 
     def _due(self, now: Instant) -> dict[Tree, None]:
         """Do what is due: ends, then arrivals and changes, then looks at who is inadmissible; return whom it concerns.

@@ -1,0 +1,75 @@
+"""Who will come meanwhile? Arrivals of the last two weeks, taken again by chance.
+
+Six hours at a time come from the same six hours of one of the last 14 days, so that day and night stay apart and bursts
+stay bursts. The demand of a whole future is more or less than usual by chance (`SPREAD`). Hours in which nobody
+measured are not taken.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from math import exp
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from taskgov.estimates.requests import Arrival, Chance, Request
+
+DAY: Final = 86400.0
+BLOCK: Final = DAY / 4
+DAYS: Final = 14
+SPREAD: Final = 0.3
+"""Standard deviation of the logarithm of a future's demand."""
+_NORMAL: Final = NormalDist()
+
+
+class Coming(NamedTuple):
+    """A job that comes in a future, so many seconds after its beginning."""
+
+    request: Request
+    after: float
+
+
+class Past:
+    """The arrivals of a history, and when they were recorded: spans from a moment to another, all of it without any."""
+
+    def __init__(
+        self, arrivals: Sequence[Arrival], now: float, measured: Sequence[tuple[float, float]] | None = None
+    ) -> None:
+        """Take arrivals in any order; those after now are left out."""
+        self._arrivals = sorted((arrival for arrival in arrivals if arrival.at <= now), key=lambda come: come.at)
+        self._moments = [arrival.at for arrival in self._arrivals]
+        self.now = now
+        first = self._moments[0] if self._moments else now
+        spans = ((first, now),) if measured is None else tuple(measured)
+        self._spans = spans
+
+    def usable(self, first: float, last: float) -> bool:
+        """Say whether a stretch of the past was measured, but for a tenth of it."""
+        seen = sum(max(0.0, min(last, end) - max(first, start)) for start, end in self._spans)
+        return seen >= 0.9 * (last - first)
+
+    def again(self, horizon: float, chance: Chance) -> Iterator[Coming]:
+        """Give arrivals for so many seconds, by moment; none for a block of which no past one was measured."""
+        factor = exp(SPREAD * _NORMAL.inv_cdf(max(chance.random(), 1e-9)))
+        start = self.now
+        while start < self.now + horizon:
+            nearest = int(-(-(start + BLOCK - self.now) // DAY))
+            sources = [
+                start - back * DAY
+                for back in range(nearest, nearest + DAYS)
+                if self.usable(start - back * DAY, start - back * DAY + BLOCK)
+            ]
+            if sources:
+                source = sources[int(chance.random() * len(sources))]
+                yield from self._moved(source, start, factor, chance)
+            start += BLOCK
+
+    def _moved(self, source: float, start: float, factor: float, chance: Chance) -> Iterator[Coming]:
+        first, last = bisect_left(self._moments, source), bisect_left(self._moments, source + BLOCK)
+        for arrival in self._arrivals[first:last]:
+            times = int(factor + chance.random())
+            for _ in range(times):
+                yield Coming(arrival.request, start - self.now + arrival.at - source)

@@ -1,0 +1,172 @@
+"""When does a job start in many futures of the queue? Each future is a replay with other run times and arrivals.
+
+Within a future the run times of a team are long or short together (`TOGETHER`): a team runs one experiment many times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from taskgov.futures import Job, Jobs, replay
+from taskgov.scheduling.instants import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from taskgov.estimates.arrivals import Coming, Past
+    from taskgov.estimates.requests import Chance, Request
+    from taskgov.estimates.run_times import Prospect, RunTimes
+    from taskgov.futures import Held, Setting, Starts
+    from taskgov.scheduling.instants import Instant
+    from taskgov.scheduling.objects import Workload
+
+TOGETHER: Final = 0.15
+"""Correlation of two run times of a team within a future, on the normal scale."""
+HORIZON: Final = 7 * 86400.0
+"""How far a future goes, in seconds: beyond it nobody is given a moment."""
+GIVE_UP: Final = 12
+"""After so many futures, none of which starts the job within the horizon, there are no more."""
+STAGES: Final = (1 / 56, 1 / 14, 1 / 4, 1.0)
+"""A future is played up to these parts of the horizon, until the job has started."""
+_NORMAL: Final = NormalDist()
+
+
+class Present(NamedTuple):
+    """A job that is there: waits, or runs (`held`). `ran` is the longest time that it ran so far, in seconds."""
+
+    workload: Workload
+    request: Request
+    held: Held | None = None
+    ran: float = 0.0
+    fixed: float | None = None
+    """How long it runs in all, where somebody said so: that wins over the laws."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A queue at a moment: who is there, under which setting, and how those who come become workloads.
+
+    `newcomer` gives the workload of an arrival that has a number of its own; None where nothing like it can come.
+    """
+
+    now: Instant
+    setting: Setting
+    present: Sequence[Present]
+    newcomer: Callable[[Coming, int, Instant], Workload | None]
+
+
+class Player(Protocol):
+    """Replays jobs under a setting until the watched one (its index) has started."""
+
+    def __call__(self, setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
+        """Return who starts when."""
+        ...
+
+
+def fast(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
+    """Replay with `taskgov.futures`, for what it accepts."""
+    return replay(setting, jobs, until, watched=watched)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How futures are drawn: how many, how far they go, how alike run times of a team are, and what replays them."""
+
+    count: int = 100
+    horizon: float = HORIZON
+    together: float = TOGETHER
+    player: Player = fast
+
+
+_USUAL: Final = Drawing()
+
+
+def waits_of(
+    scene: Scene, watched: int, run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing = _USUAL
+) -> list[float]:
+    """Return how long a job of the scene (its index) waits from now in each future, in seconds, in order.
+
+    Infinite where it does not start within the horizon.
+    """
+    prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
+    waits: list[float] = []
+    for _ in range(drawing.count):
+        coming = past.again(drawing.horizon, chance)
+        future = _Future(scene, prospects, run_times, coming, _Luck(chance, drawing.together))
+        waits.append(_wait(future, scene, watched, drawing))
+        if len(waits) == GIVE_UP and min(waits) == inf:
+            break
+    return sorted(waits)
+
+
+def _wait(future: _Future, scene: Scene, watched: int, drawing: Drawing) -> float:
+    """Return how long a job waits in one future, which is played only as far as it takes."""
+    for part in STAGES:
+        until = scene.now + round(part * drawing.horizon * SECOND)
+        start = drawing.player(scene.setting, Jobs(future.until(until)), until, (watched,)).first().get(watched)
+        if start is not None:
+            return (start - scene.now) / SECOND
+    return inf
+
+
+class _Luck:
+    """The chance of one future: whose jobs are long in it."""
+
+    def __init__(self, chance: Chance, together: float) -> None:
+        self._chance, self._shared, self._own = chance, sqrt(together), sqrt(1.0 - together)
+        self._teams: dict[str, float] = {}
+
+    def seconds(self, team: str, prospect: Prospect) -> float:
+        """Return a run time in all, in seconds."""
+        shared = self._teams.get(team)
+        if shared is None:
+            shared = self._teams[team] = self._shared * self._normal()
+        part = _NORMAL.cdf(shared + self._own * self._normal())
+        return prospect.draw(self._chance.random(), min(part, 1.0 - 1e-9))
+
+    def _normal(self) -> float:
+        return _NORMAL.inv_cdf(max(self._chance.random(), 1e-12))
+
+
+class _Future:
+    """One future by chance: how long everybody runs, and who comes."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        prospects: Sequence[Prospect],
+        run_times: RunTimes,
+        arrivals: Iterator[Coming],
+        luck: _Luck,
+    ) -> None:
+        self._scene, self._run_times, self._arrivals, self._luck = scene, run_times, arrivals, luck
+        self._jobs = [
+            _job(job, scene.now, luck.seconds(job.request.team, prospect) if job.fixed is None else job.fixed)
+            for job, prospect in zip(scene.present, prospects, strict=True)
+        ]
+        self._next = next(arrivals, None)
+        self._number = 0
+
+    def until(self, moment: Instant) -> list[Job]:
+        """Return who is there at the beginning, and who comes up to a moment; asked again, the same and more."""
+        start, coming = self._scene.now, self._next
+        while coming is not None and (at := start + round(coming.after * SECOND)) <= moment:
+            workload = self._scene.newcomer(coming, self._number, at)
+            if workload is not None:
+                seconds = self._luck.seconds(coming.request.team, self._run_times.prospect(coming.request))
+                self._jobs.append(Job(workload, at, round(seconds * SECOND)))
+            self._number += 1
+            coming = self._next = next(self._arrivals, None)
+        return self._jobs
+
+
+def _job(job: Present, now: Instant, seconds: float) -> Job:
+    """Return a job that is there at the beginning of a future, with its run time."""
+    whole = max(round(seconds * SECOND), SECOND)
+    if job.held is None:
+        return Job(job.workload, now, whole)
+    left = max(whole - (now - job.held.since), SECOND)
+    return Job(job.workload, now, whole, job.held, left)

@@ -1,0 +1,97 @@
+"""How good were estimates? The rules were fixed before anything was tuned.
+
+* An estimate's quantile is hit where the job started within its time, and a miss once its time has passed.
+* Estimates of cancelled jobs, and those whose time is neither over nor hit, are counted apart.
+* Ratios leave out estimates that say 0, and those beyond the horizon.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite, log
+from statistics import median
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from taskgov.estimates.quantiles import Estimate
+
+FACTOR: Final = 2.0
+
+
+class Scored(NamedTuple):
+    """An estimate with what came of it: `waited` seconds from it to the start, or to the end of what is known."""
+
+    team: str
+    estimate: Estimate
+    waited: float
+    started: bool = True
+    cancelled: bool = False
+    at_submission: bool = True
+
+
+class Score(NamedTuple):
+    """What many estimates come to; parts of 1, NaN where nothing counts."""
+
+    number: int
+    half: float
+    """Part of them whose half was hit."""
+    nine: float
+    within: float
+    """Part of those at submission whose half is within a factor of 2 of the wait."""
+    error: float
+    """Median of how far the half is from the wait, in seconds."""
+    spread: float
+    """Median at submission of nine times of ten divided by half."""
+    cancelled: int
+    open: int
+    """Still waiting, with its time not yet over: neither hit nor miss."""
+    beyond: int
+    """Given no moment: the half is beyond the horizon."""
+
+
+def score(scored: Iterable[Scored]) -> Score:
+    """Return the score of estimates."""
+    everything = list(scored)
+    counted = [one for one in everything if not one.cancelled]
+    halves = [hit for one in counted if (hit := _hit(one, one.estimate.half)) is not None]
+    nines = [hit for one in counted if (hit := _hit(one, one.estimate.nine)) is not None]
+    first = [one for one in counted if one.at_submission and one.started and _has_ratio(one)]
+    errors = [abs(one.estimate.half - one.waited) for one in counted if one.started and isfinite(one.estimate.half)]
+    spreads = [one.estimate.nine / one.estimate.half for one in counted if one.at_submission and _has_ratio(one)]
+    return Score(
+        number=len(counted),
+        half=_part(halves),
+        nine=_part(nines),
+        within=_part([abs(log(max(one.waited, 1.0) / one.estimate.half)) <= log(FACTOR) for one in first]),
+        error=median(errors) if errors else float("nan"),
+        spread=median(spreads) if spreads else float("nan"),
+        cancelled=len(everything) - len(counted),
+        open=len(counted) - len(nines),
+        beyond=sum(one.estimate.half == inf for one in counted),
+    )
+
+
+def by_team(scored: Iterable[Scored], least: int = 100) -> dict[str, Score]:
+    """Return the score of each team with at least so many estimates, by name."""
+    teams: dict[str, list[Scored]] = {}
+    for one in scored:
+        teams.setdefault(one.team, []).append(one)
+    return {team: score(own) for team, own in sorted(teams.items()) if len(own) >= least}
+
+
+def _hit(one: Scored, seconds: float) -> bool | None:
+    """Say whether the job started in time; None where it is not known yet, or no moment was given."""
+    if not isfinite(seconds):
+        return None
+    if one.waited > seconds:
+        return False
+    return True if one.started else None
+
+
+def _has_ratio(one: Scored) -> bool:
+    return 0 < one.estimate.half < inf
+
+
+def _part(hits: Sequence[bool]) -> float:
+    return sum(hits) / len(hits) if hits else float("nan")
