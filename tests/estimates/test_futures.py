@@ -1,0 +1,141 @@
+"""Futures: the same seed gives the same, what is fixed is exact, and a bad history gives wider estimates."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskgov.estimates.arrivals import BLOCK, DAY, Past
+from taskgov.estimates.drawing import GIVE_UP, Drawing, Present, Scene, waits_of
+from taskgov.estimates.quantiles import estimate_of
+from taskgov.estimates.requests import Arrival, Ran, Request
+from taskgov.estimates.run_times import RunTimes
+from taskgov.futures import Job, Jobs, replay
+from taskgov.scheduling.instants import SECOND
+from tests.estimates.queues import TEAM, Queue, held, newcomer, setting, workload
+
+NOBODY = Past([], 0.0)
+
+
+def chance(seed: int = 1) -> random.Random:
+    return random.Random(seed)  # noqa: S311 -- the same each time, no secret
+
+
+def one_ahead(ran: float = 100.0, *, fixed: float | None = None) -> Scene:
+    """Return a queue of one GPU: a job that has run so long, and one that waits."""
+    now = 10_000.0
+    runs = Present(workload("runs", 0.0), Request(TEAM, 1), held(now - ran), ran, fixed)
+    waits = Present(workload("waits", now), Request(TEAM, 1))
+    return Scene(round(now * SECOND), setting(1), (runs, waits), newcomer)
+
+
+def history(seconds: list[float], team: str = TEAM) -> RunTimes:
+    return RunTimes(Ran(Request(team, 1), 0.0, length, ended=True) for length in seconds)
+
+
+def test_a_job_whose_run_time_somebody_said_ends_then_in_all_futures() -> None:
+    assert waits_of(one_ahead(fixed=400.0), 1, history([9.0] * 60), NOBODY, chance(), Drawing(10)) == [300.0] * 10
+
+
+def test_the_wait_for_one_job_is_what_is_left_of_it() -> None:
+    waits = waits_of(
+        one_ahead(100.0), 1, history([50.0] * 20 + [150.0] * 20 + [300.0] * 20), NOBODY, chance(), Drawing(200)
+    )
+    near = [round(wait) for wait in waits if wait < 1000]
+    assert len(near) > 180
+    assert 0.35 < sum(wait <= 50 for wait in near) / len(near) < 0.6
+    assert sum(wait in {50, 200} for wait in near) / len(near) > 0.8  # what lasted 50 s is out: it has run for 100
+
+
+def test_the_same_seed_gives_the_same_waits() -> None:
+    queue = Queue(3)
+    job = queue.waiting_after(DAY)
+    assert job is not None
+    at = queue.rows[job][0]
+    jobs, scene = queue.scene(at)
+    drawn = [
+        waits_of(scene, jobs.index(job), queue.run_times(at), queue.past(at), chance(seed), Drawing(10))
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0] == sorted(drawn[0])
+
+
+def test_who_cannot_start_within_the_horizon_is_given_no_moment_and_costs_few_futures() -> None:
+    scene = one_ahead(fixed=9e6)
+    assert waits_of(scene, 1, history([9.0]), NOBODY, chance(), Drawing(100)) == [inf] * GIVE_UP
+
+
+@given(st.integers(0, 10**6))
+def test_a_replay_that_is_watched_gives_the_start_of_the_whole_replay(seed: int) -> None:
+    draws = chance(seed)
+    jobs = Jobs(
+        Job(workload(f"j{n:02}", n), n * SECOND, round(draws.uniform(1, 60)) * SECOND)
+        for n in range(draws.randint(1, 30))
+    )
+    watched = draws.randrange(len(jobs))
+    some = replay(setting(3), jobs, watched=(watched,))
+    assert some.first()[watched] == replay(setting(3), jobs).first()[watched]
+    assert some.end <= replay(setting(3), jobs).end
+
+
+def test_arrivals_come_at_their_time_of_day_and_within_the_horizon() -> None:
+    now = 20 * DAY
+    mornings = [Arrival(Request(TEAM, 1), day * DAY + 100.0 * n) for day in range(20) for n in range(30)]
+    coming = list(Past(mornings, now, ((0.0, now),)).again(3 * DAY, chance()))
+    assert 40 < len(coming) < 200
+    assert [come.after for come in coming] == sorted(come.after for come in coming)
+    assert all(come.after % DAY < BLOCK for come in coming)
+
+
+def test_futures_want_more_and_less_than_usual() -> None:
+    now = 20 * DAY
+    hourly = [Arrival(Request(TEAM, 1), hour * 3600.0) for hour in range(20 * 24)]
+    past = Past(hourly, now, ((0.0, now),))
+    numbers = [sum(1 for _ in past.again(DAY, chance(seed))) for seed in range(200)]
+    assert min(numbers) < 18
+    assert max(numbers) > 32
+    assert 22 < sum(numbers) / len(numbers) < 29
+
+
+def test_hours_in_which_nobody_measured_are_not_taken() -> None:
+    now = 20 * DAY
+    busy = [Arrival(Request(TEAM, 1), 600.0 * n) for n in range(10 * 144)]  # ten days of work, then nobody measured
+    measured = Past(busy, now, ((0.0, 10 * DAY),))
+    assert sum(1 for _ in measured.again(DAY, chance())) > 50
+    assert list(Past(busy, now, ((now - 60, now),)).again(DAY, chance())) == []
+
+
+@given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 8)), max_size=30), st.integers(0, 100))
+def test_arrivals_later_than_now_are_never_taken(rows: list[tuple[float, int]], seed: int) -> None:
+    past = Past([Arrival(Request(TEAM, gpus), at) for at, gpus in rows], 0.0, ((-30 * DAY, 0.0),))
+    known = {gpus for at, gpus in rows if at <= 0}
+    assert {come.request.gpus for come in past.again(DAY, chance(seed))} <= known
+
+
+def spread(run_times: RunTimes) -> float:
+    found = estimate_of(waits_of(one_ahead(100.0), 1, run_times, NOBODY, chance(), Drawing(200)))
+    return found.nine / found.half
+
+
+STEADY = [1000.0 + n for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [history(STEADY, "another"), history(STEADY[:3]), history([])],
+    ids=["a new team", "most records deleted", "no history"],
+)
+def test_a_bad_history_gives_estimates_that_are_no_sharper(bad: RunTimes) -> None:
+    assert spread(bad) >= spread(history(STEADY)) - 1e-6
+
+
+def test_jobs_that_cannot_come_are_left_out() -> None:
+    scene = replace(one_ahead(fixed=400.0), newcomer=lambda coming, number, at: None)  # noqa: ARG005
+    past = Past([Arrival(Request(TEAM, 1), -600.0 * n) for n in range(3000)], 0.0, ((-30 * DAY, 0.0),))
+    assert waits_of(scene, 1, history([9.0] * 60), past, chance(), Drawing(5)) == [300.0] * 5
