@@ -86,7 +86,7 @@ def test_markdown_has_what_the_tables_have(command: str, snapshot: str) -> None:
 
 
 def test_every_command_that_shows_something_has_every_form() -> None:
-    shows = "status jobs plan audit explain what-if validate history usage doctor preflight adopt replay advise"
+    shows = "status jobs plan audit explain what-if validate history usage doctor preflight adopt replay advise when"
     for command in (*([name] for name in shows.split(" ")), ["lease", "list"], ["lease", "check"]):
         text = " ".join(run(*command, "--help").output.split())
         assert "--format" in text, command

@@ -82,7 +82,7 @@ def every_command() -> dict[str, Any]:
 COMMANDS = every_command()
 PROMISED = (
     "status, snapshot, validate, plan, apply, approve, reject, rollback, explain, what-if, audit, replay, advise, "
-    "lease, history, conformance, demo, local"
+    "when, lease, history, conformance, demo, local"
 )
 
 

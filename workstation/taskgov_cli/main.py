@@ -20,6 +20,10 @@ ASK: Final = {
         "taskgov_cli.explain:explain",
         "Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.",
     ),
+    "when": Lazy(
+        "taskgov_cli.when:when",
+        "Estimate when a waiting job starts, and say what it waits for.",
+    ),
     "plan": Lazy(
         "taskgov_cli.plan_command:plan",
         "Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.",

@@ -1,0 +1,127 @@
+"""From a snapshot to the queue that futures start from (`taskgov.estimates`): who runs, who waits, who may come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from taskgov.estimates.drawing import Present, Scene
+from taskgov.estimates.requests import Ran, Request
+from taskgov.futures import Held, Setting
+from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, local_queue_of, namespace_of
+from taskgov.kueue.named import named
+from taskgov.quantities import is_accelerator
+from taskgov.scheduling import instant
+from taskgov.scheduling.instants import SECOND
+from taskgov.scheduling.objects import PodSet, Workload
+from taskgov.scheduling.reading import read_cluster_queue, read_cohort, read_flavor, read_local_queue, read_workload
+from taskgov.scheduling.status_reading import read_admission, read_conditions
+from taskgov.snapshot.manager import config_of
+from taskgov.usage.amounts import accelerators
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+    from taskgov.estimates.arrivals import Coming
+    from taskgov.scheduling.instants import Instant
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The queue of a snapshot: the scene of its futures, and the key of each job in it, in the scene's order."""
+
+    scene: Scene
+    keys: tuple[str, ...]
+    runs: tuple[Ran, ...]
+    """How long those who run have run so far."""
+
+
+def queue_of(snapshot: Snapshot, said: Mapping[str, timedelta]) -> Queue:
+    """Return the queue of a snapshot; `said` are run times in all that somebody gave, by Kueue's key.
+
+    Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
+    read.
+    """
+    now = instant(snapshot.taken_at)
+    classes = {item["metadata"]["name"]: int(item["value"]) for item in snapshot.kueue.priority_classes}
+    present: dict[str, Present] = {}
+    for item in snapshot.kueue.workloads:
+        found = _present(item, classes, now)
+        if found is not None:
+            fixed = said.get(found.workload.key)
+            present[found.workload.key] = found._replace(fixed=None if fixed is None else fixed.total_seconds())
+    runs = tuple(
+        Ran(job.request, job.held.since / SECOND, job.ran, ended=False)
+        for job in present.values()
+        if job.held is not None
+    )
+    setting = _setting(snapshot, {job.workload.namespace for job in present.values()})
+    return Queue(Scene(now, setting, tuple(present.values()), _Newcomers(setting)), tuple(present), runs)
+
+
+def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant) -> Present | None:
+    """Return a workload as futures begin with it; None for one that is over, or is not to run."""
+    status = item.get("status") or {}
+    true = {kind: condition for kind, condition in read_conditions(status).items() if condition.status}
+    if "Finished" in true or (item.get("spec") or {}).get("active") is False:
+        return None
+    workload = read_workload({**item, "kind": "Workload"}, classes)
+    admission = read_admission(status) if "QuotaReserved" in true and "Evicted" not in true else None
+    most = item["spec"].get("maximumExecutionTimeSeconds")
+    request = Request(named(item).team, _gpus(workload), limit=None if most is None else float(most))
+    if admission is None:
+        return Present(workload, request)
+    since = min(true["QuotaReserved"].since, now)  # a clock that is ahead of the snapshot's
+    return Present(workload, request, Held(admission, since), (now - since) / SECOND)
+
+
+def _gpus(workload: Workload) -> int:
+    asked: dict[str, int] = {}
+    for pods in workload.pod_sets:
+        for resource, amount in pods.requests:
+            asked[resource] = asked.get(resource, 0) + pods.count * amount
+    return accelerators(asked)
+
+
+def _setting(snapshot: Snapshot, namespaces: set[str]) -> Setting:
+    kueue = snapshot.kueue
+    policy = snapshot.scheduler_config
+    doors = tuple(map(read_local_queue, _of("LocalQueue", kueue.local_queues)))
+    names = sorted(namespaces | {door.namespace for door in doors})
+    return Setting(
+        queues=tuple(map(read_cluster_queue, _of("ClusterQueue", kueue.cluster_queues))),
+        doors=doors,
+        flavors=tuple(map(read_flavor, _of("ResourceFlavor", kueue.resource_flavors))),
+        cohorts=tuple(map(read_cohort, _of("Cohort", kueue.cohorts))),
+        config=config_of(snapshot.manager, None if policy is None else policy.scheduler_config),
+        namespaces={name: {NAMESPACE_NAME_LABEL: name} for name in names},
+    )
+
+
+def _of(kind: str, items: tuple[KubernetesObject, ...]) -> list[dict[str, Any]]:
+    return [{**item, "kind": kind} for item in items]
+
+
+class _Newcomers:
+    """Makes workloads of arrivals: the accelerators of a team's queue, by HyperPod's names; None for other teams."""
+
+    def __init__(self, setting: Setting) -> None:
+        resources = {
+            queue.name: next((name for group in queue.groups for name in group.resources if is_accelerator(name)), None)
+            for queue in setting.queues
+        }
+        self._asks = {(door.namespace, door.name): resources.get(door.cluster_queue) for door in setting.doors}
+        self._pods: dict[tuple[str, int], tuple[PodSet, ...]] = {}
+
+    def __call__(self, coming: Coming, number: int, at: Instant) -> Workload | None:
+        """Return the workload of an arrival."""
+        team, gpus = coming.request.team, coming.request.gpus
+        door = namespace_of(team), local_queue_of(team)
+        resource = self._asks.get(door)
+        if resource is None or gpus <= 0:
+            return None
+        pods = self._pods.setdefault((resource, gpus), (PodSet("main", 1, ((resource, gpus),)),))
+        name = f"taskgov-future-{number}"
+        return Workload(door[0], name, door[1], pods, created=at, uid=name)
