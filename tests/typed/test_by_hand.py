@@ -250,6 +250,8 @@ def account(request: pytest.FixtureRequest) -> Iterator[LocalAccount]:
     with account_of(request.param) as opened:
         if request.param == "bare":
             opened.stack.client("eks").create_addon(clusterName=EKS_NAME, addonName=TASK_GOVERNANCE_ADDON)
+        opened.stack.fire("PublishUsageSchedule")  # the record of work begins with a look
+        opened.stack.run_until_quiet(30)
         opened.stack.client("iam").create_role(RoleName="data-scientist", AssumeRolePolicyDocument="{}")
         yield opened
 
