@@ -208,6 +208,11 @@ weeks: $(READY) ## Play weeks of events with a run after each: what holds for pl
 test-estimates: $(READY) ## Prove that estimates of starts on hundreds of synthetic queues are right as often as they say
 	@$(BIN)/pytest --quiet --numprocesses 2 -m estimates tests/estimates $(ARGS)
 
+.PHONY: bench-when
+bench-when: $(READY) ## Measure estimates of starts on a trace (TRACE=philly.csv ARGS="--gpus 800 --sample 60 --looks 6")
+	@test -n "$(TRACE)" || { echo "Say which trace: make bench-when TRACE=philly.csv" >&2; exit 2; }
+	@$(BIN)/python -m benchmarks.when $(TRACE) $(ARGS)
+
 .PHONY: bench-engine
 bench-engine: $(READY) ## Measure the scheduling model on Kueue's performance scenario (ARGS="--scenario FILE")
 	@$(BIN)/python -m benchmarks.engine $(ARGS)

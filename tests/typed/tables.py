@@ -102,6 +102,7 @@ NOT_RUN: Final = {
     "bench-engine": "measures: minutes",
     "bench-futures": "measures: minutes",
     "bench-lambda": "needs Docker, and measures",
+    "bench-when": "measures: minutes",
     "conformance": "needs recorded cases; tests/scheduling/test_conformance.py has some",
     "cost": "measures with ARGS=--measure; tests/cost checks what it wrote",
     "help": "lists the targets",
