@@ -113,6 +113,15 @@ def test_an_amount_that_is_refused_is_one_mistake_and_not_a_missing_amount_too(w
     assert [rule for _, _, rule in found if rule.startswith("needs one of")] == []
 
 
+def test_a_share_that_is_refused_is_not_warned_of_as_a_missing_promise() -> None:
+    def warned(*teams: dict[str, Any]) -> list[tuple[str, str]]:
+        document = {"apiVersion": "taskgov/v1", "cluster": CLUSTER, "teams": list(teams)}
+        return [(found.code, found.subject) for found in parse_policy(yaml.safe_dump(document)).warnings]
+
+    assert warned({"name": "a", "share": [share(percent=500)]}, {"name": "b"}) == [("team-without-promise", "teams[1]")]
+    assert warned({"name": 3}) == []
+
+
 def test_count_may_stand_beside_amounts_since_the_api_does_not_refuse_it() -> None:
     assert violations(teams=[a_team("a", gpus(Count=1, Accelerators=2, VCpu=8, MemoryInGiB=16))]) == []
 

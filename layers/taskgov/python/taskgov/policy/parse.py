@@ -13,6 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from taskgov.findings import Finding
+from taskgov.findings.of_document import NO_TEAMS, TEAM_WITHOUT_PROMISE
 from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
 from taskgov.policy.backends import EKS_BACKENDS
@@ -87,15 +88,19 @@ def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
     draft = Draft(document, _team_names(data))
     asked = chain(_arn_rule(document, given), broken_rules(draft), broken_notice_rules(draft))
     refused = [violation.path for violation in violations]
-    of_their_own = (
-        broken
-        for broken in asked
-        if not (broken.missing and any(path.startswith(f"{place(broken.location)}.") for path in refused))
-    )
+
+    def has_refused(path: str) -> bool:
+        """Say whether something in there was refused, so that it is missing in the draft and not in the document."""
+        return any(inner.startswith((f"{path}.", f"{path}[")) for inner in refused)
+
+    of_their_own = (broken for broken in asked if not (broken.missing and has_refused(place(broken.location))))
     rules = islice(of_their_own, MAX_VIOLATIONS + 1)
     violations += [_violation(broken, place) for broken in rules]
     violations += _two_weights(given)
-    return ParsedPolicy(None if violations else document, _first(violations), policy_warnings(draft, place))
+    missing = {NO_TEAMS.code, TEAM_WITHOUT_PROMISE.code}
+    warned = policy_warnings(draft, place)
+    warnings = tuple(found for found in warned if found.code not in missing or not has_refused(found.subject))
+    return ParsedPolicy(None if violations else document, _first(violations), warnings)
 
 
 def _first(violations: list[Violation]) -> tuple[Violation, ...]:
