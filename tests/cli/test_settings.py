@@ -195,8 +195,8 @@ def test_json_that_is_typed_comes_before_a_format_that_is_set(work: Path, monkey
 
 
 TAKES_A_CLUSTER = (
-    "status, jobs, explain, plan, what-if, audit, usage, report, history, snapshot, doctor, reconcile, unlock, govern, "
-    "init"
+    "status, jobs, explain, plan, what-if, when, audit, usage, report, history, snapshot, doctor, reconcile, unlock, "
+    "govern, init"
 )
 
 

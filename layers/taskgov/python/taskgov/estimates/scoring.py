@@ -53,44 +53,44 @@ class Score(NamedTuple):
 def score(scored: Iterable[Scored]) -> Score:
     """Return the score of estimates."""
     everything = list(scored)
-    counted = [one for one in everything if not one.cancelled]
-    halves = [hit for one in counted if (hit := _hit(one, one.estimate.half)) is not None]
-    nines = [hit for one in counted if (hit := _hit(one, one.estimate.nine)) is not None]
-    first = [one for one in counted if one.at_submission and one.started and _has_ratio(one)]
-    errors = [abs(one.estimate.half - one.waited) for one in counted if one.started and isfinite(one.estimate.half)]
-    spreads = [one.estimate.nine / one.estimate.half for one in counted if one.at_submission and _has_ratio(one)]
+    counted = [job for job in everything if not job.cancelled]
+    halves = [hit for job in counted if (hit := _hit(job, job.estimate.half)) is not None]
+    nines = [hit for job in counted if (hit := _hit(job, job.estimate.nine)) is not None]
+    first = [job for job in counted if job.at_submission and job.started and _has_ratio(job)]
+    errors = [abs(job.estimate.half - job.waited) for job in counted if job.started and isfinite(job.estimate.half)]
+    spreads = [job.estimate.nine / job.estimate.half for job in counted if job.at_submission and _has_ratio(job)]
     return Score(
         number=len(counted),
         half=_part(halves),
         nine=_part(nines),
-        within=_part([abs(log(max(one.waited, 1.0) / one.estimate.half)) <= log(FACTOR) for one in first]),
+        within=_part([abs(log(max(job.waited, 1.0) / job.estimate.half)) <= log(FACTOR) for job in first]),
         error=median(errors) if errors else float("nan"),
         spread=median(spreads) if spreads else float("nan"),
         cancelled=len(everything) - len(counted),
         open=len(counted) - len(nines),
-        beyond=sum(one.estimate.half == inf for one in counted),
+        beyond=sum(job.estimate.half == inf for job in counted),
     )
 
 
 def by_team(scored: Iterable[Scored], least: int = 100) -> dict[str, Score]:
     """Return the score of each team with at least so many estimates, by name."""
     teams: dict[str, list[Scored]] = {}
-    for one in scored:
-        teams.setdefault(one.team, []).append(one)
+    for job in scored:
+        teams.setdefault(job.team, []).append(job)
     return {team: score(own) for team, own in sorted(teams.items()) if len(own) >= least}
 
 
-def _hit(one: Scored, seconds: float) -> bool | None:
+def _hit(job: Scored, seconds: float) -> bool | None:
     """Say whether the job started in time; None where it is not known yet, or no moment was given."""
     if not isfinite(seconds):
         return None
-    if one.waited > seconds:
+    if job.waited > seconds:
         return False
-    return True if one.started else None
+    return True if job.started else None
 
 
-def _has_ratio(one: Scored) -> bool:
-    return 0 < one.estimate.half < inf
+def _has_ratio(job: Scored) -> bool:
+    return 0 < job.estimate.half < inf
 
 
 def _part(hits: Sequence[bool]) -> float:

@@ -44,13 +44,13 @@ class Law:
         at_risk, stays = len(ordered), 1.0
         for seconds, ended in ordered:
             if ended:
-                one = stays / (at_risk + next_one)
-                stays -= one
+                step = stays / (at_risk + next_one)
+                stays -= step
                 if self._times and self._times[-1] == seconds:
                     self._left[-1] = 1.0 - stays
                 else:
                     self._times.append(seconds)
-                    self._one.append(one)
+                    self._one.append(step)
                     self._left.append(1.0 - stays)
             at_risk -= 1
 
