@@ -32,8 +32,6 @@ class Clean:
     calls: tuple[Call, ...]
     wanted: Mapping[str, Any]
     preemptions: float
-    mark: int
-    """Which of its conditional writes of the table `publish_usage` keeps that it was counted with, from 1."""
     problems: tuple[str, ...]
 
 
@@ -51,7 +49,7 @@ class Outcome:
     later: bool = False
     """Whether a refused write had to be asked for again a day later."""
     twice: bool = False
-    """Whether the run was counted twice, in the two cells in which nobody can know that it was."""
+    """Whether a run was counted twice where nobody can know that it was."""
 
     @property
     def cell(self) -> Cell:
@@ -93,27 +91,13 @@ def _played(world: World, clean: Clean, case: Case) -> Outcome:
 def _record(world: World) -> Clean:
     scenario.after_fork(world)
     witness = Witness(world)
-    begun = len(world.stack.calls)
     with Injector(world.stack) as injector:
         scenario.disturb(world)
         world.stack.run_until_quiet(scenario.WATCHED_SECONDS)
     evidence = witness.evidence()
     counted = evidence.counted.get("Preemptions", 0)
     problems = [*invariants.at_the_end(evidence), *invariants.counts(evidence, counted)]
-    return Clean(tuple(injector.seen), evidence.state(), counted, _number_of_mark(world, begun), tuple(problems))
-
-
-def _number_of_mark(world: World, begun: int) -> int:
-    """Return which conditional write of `publish_usage` was the mark of the run, of the calls since `begun`."""
-    written = [
-        call.params["Item"]["sk"]
-        for call in world.stack.calls[begun:]
-        if "PublishUsageRole" in call.principal.name
-        and call.operation == "PutItem"
-        and "ConditionExpression" in call.params
-    ]
-    [place] = [place for place, key in enumerate(written, 1) if "end-of-run/" in str(key)]
-    return place
+    return Clean(tuple(injector.seen), evidence.state(), counted, tuple(problems))
 
 
 def _play(world: World, clean: Clean, case: Case) -> Outcome:
@@ -129,9 +113,9 @@ def _play(world: World, clean: Clean, case: Case) -> Outcome:
     evidence = witness.evidence()
     problems += still + invariants.at_the_end(evidence)
     miscounted = invariants.counts(evidence, clean.preemptions)
-    twice = bool(miscounted) and any(_ends_between_counting_and_its_mark(clean, cell) for cell in case)
+    twice = bool(miscounted) and bool(injector.counted_again)
     if twice:
-        miscounted = invariants.counts(evidence, clean.preemptions, times=2)
+        miscounted = invariants.counts(evidence, clean.preemptions, again=injector.counted_again)
     return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), later, twice)
 
 
@@ -145,13 +129,6 @@ def _watch(world: World, witness: Witness) -> None:
 
 def _has_edit(case: Case) -> bool:
     return any(cell.kind is Kind.EDIT for cell in case)
-
-
-def _ends_between_counting_and_its_mark(clean: Clean, cell: Cell) -> bool:
-    """Say whether the function ends when it has printed the run's metrics, and before it can keep that it has."""
-    mark = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
-    is_mark = cell.site.call == mark and cell.site.number == clean.mark
-    return is_mark and cell.kind in {Kind.CRASH_BEFORE, Kind.LATE}
 
 
 def _converge(world: World, clean: Clean, case: Case, witness: Witness) -> tuple[int, bool, list[str]]:

@@ -50,6 +50,8 @@ SETTLING_SECONDS: Final = {Kind.SETTLES_SLOWLY: 300.0, Kind.SETTLES_VERY_SLOWLY:
 LIST_SECONDS: Final = {Kind.LATE_LISTS: 30.0, Kind.VERY_LATE_LISTS: 300.0}
 """From the call on that is struck, until the fault is over."""
 FAILED: Final = {"lambda": "ServiceException", "dynamodb": "InternalServerError", "s3": "InternalError"}
+MARK: Final = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
+_RUN_OF_MARK: Final = re.compile(r"\bend-of-run/([^/]+)/")
 _ROLE = re.compile(r"^.*?-(\w+Role)-\w+$")
 _PLUMBING = frozenset({"sqs", "logs"})
 """What Lambda does by itself to poll queues and keep logs: no function or state machine makes these calls."""
@@ -58,11 +60,16 @@ Edit = "Callable[[], None]"
 
 
 class Injector:
-    """Put it on with `with`; `seen` has every call so far, `struck` says how often each fault has struck."""
+    """Put it on with `with`; `seen` has every call so far, `struck` says how often each fault has struck.
+
+    `counted_again` has the ids of runs whose function ended when it had printed the run's metrics, and before it could
+    keep that it has: nobody can know then that they were counted.
+    """
 
     def __init__(self, stack: Stack, cells: Iterable[Cell] = (), edit: Callable[[], None] | None = None) -> None:
         self.seen: list[Call] = []
         self.struck: Counter[Cell] = Counter()
+        self.counted_again: set[str] = set()
         self._stack = stack
         self._cells = tuple(cells)
         self._edit = edit
@@ -94,6 +101,8 @@ class Injector:
             return None
         call = Call(role, service, operation, "ConditionExpression" in params)
         kind = self._strikes(call)
+        if kind in {Kind.CRASH_BEFORE, Kind.LATE} and call == MARK:
+            self.counted_again.update(_RUN_OF_MARK.findall(str(params["Item"]["sk"])))
         return None if kind is None else self._fault(call, kind)
 
     def _enter_state(self, moment: Moment) -> None:

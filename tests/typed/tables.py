@@ -55,10 +55,16 @@ ACCOUNTS: Final[dict[str, Literal["apply", "bare"]]] = {
 UNSET: Final = {"taskgov init ": "ml-cluster.yaml"}
 """Files that are not there yet when a command begins like this: it writes them."""
 
+WATCHED: Final = "timeout 20 "
+"""What a command with --watch is typed behind."""
+TIMED_OUT: Final = 124
+"""How `timeout` of GNU coreutils ends when time is up."""
+
 ENDS: Final = {
     "taskgov audit -s examples/snapshot.json -o reports": (1, "a finding is an error (docs/cli.md, exit codes)"),
     "taskgov reject plan-4e41121266fc0018": (1, "it was approved before"),
     "taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning": (1, "there are findings"),
+    "taskgov status --cluster ml-cluster --watch": (TIMED_OUT, "it looks until somebody ends it"),
 }
 """Commands that end with another exit code than 0, as the page says."""
 

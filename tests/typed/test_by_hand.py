@@ -29,7 +29,7 @@ from taskgov_embedded.server.http_server import StackServer
 from tests.faults import forks
 from tests.support.eks_token import token_for
 from tests.typed.pages import ROOT, Command, commands
-from tests.typed.tables import ACCOUNTS, ENDS, FILES, UNSET, filled, is_on_files, why_not
+from tests.typed.tables import ACCOUNTS, ENDS, FILES, UNSET, WATCHED, filled, is_on_files, why_not
 from tests.typed.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Person:
                 for beginning, name in UNSET.items():
                     if command.text.startswith(beginning):
                         (shell.folder / name).unlink(missing_ok=True)
-                ended = shell.types(self._filled(command.text))
+                watched = WATCHED if command.text.endswith(" --watch") else ""
+                ended = shell.types(watched + self._filled(command.text))
                 if ended.code != ENDS.get(command.text, (0, ""))[0]:
                     failed.append(f"{command}\nended with {ended.code}: {ended.out[-2000:]}{ended.err[-2000:]}")
         return failed
