@@ -86,7 +86,7 @@ test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in
 	@$(BIN)/pytest --quiet -m faults -s tests/faults $(ARGS)
 
 .PHONY: test-faults-deep
-test-faults-deep: $(READY) ## Break every call of a run in every way, and play 5,000 pairs of faults (about three hours on two processors)
+test-faults-deep: $(READY) ## Break every call of a run in every way, and play 5,000 pairs of faults (continues where it stopped)
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
 
 .PHONY: test-fuzz

@@ -5,6 +5,7 @@ A case is one cell, or several whose faults strike in the same run.
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,11 @@ class Clean:
 Case = tuple[Cell, ...]
 
 
+def name_of(case: Case) -> str:
+    """Return a case's name: its cells as they are printed."""
+    return " + ".join(map(str, case))
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a case. `struck`: how often its faults struck; `resyncs`: how many it took to converge."""
@@ -57,7 +63,7 @@ class Outcome:
         return self.case[0]
 
     def __str__(self) -> str:
-        return " + ".join(map(str, self.case))
+        return name_of(self.case)
 
     @property
     def mark(self) -> str:
@@ -81,11 +87,11 @@ def play(world: World, clean: Clean, cases: Iterable[Case], jobs: int = 1) -> It
 
 
 def _played(world: World, clean: Clean, case: Case) -> Outcome:
+    """Play a case; one that raises has failed, and the others go on."""
     try:
         return _play(world, clean, case)
-    except Exception as error:
-        error.add_note(f"in {' + '.join(map(str, case))}")
-        raise
+    except Exception:  # noqa: BLE001 whatever it is, it is the outcome of this case
+        return Outcome(case, 0, 0, (f"it raised: {traceback.format_exc()}",))
 
 
 def _record(world: World) -> Clean:

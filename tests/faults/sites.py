@@ -5,7 +5,10 @@ A site is the n-th call of an operation by a caller: found in a clean run, never
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import itertools
+import operator
 import random
 import re
 from collections import Counter
@@ -130,11 +133,23 @@ def sample(where: Iterable[Site], count: int, seed: int) -> list[Cell]:
 def pairs(where: Iterable[Site], count: int, seed: int) -> list[tuple[Cell, Cell]]:
     """Return `count` different pairs of cells at different sites, drawn with a seed: a sample of all that can happen.
 
-    Both faults are of one run. Raises ValueError where there are not so many pairs.
+    Both faults are of one run. Drawn is by the digests of the names, so that a call more or less changes the pairs that
+    have it, and hardly any other. Raises ValueError where there are not so many pairs.
     """
-    every = list(cells(where))
-    possible = [(first, other) for first, other in itertools.combinations(every, 2) if first.site != other.site]
-    return random.Random(seed).sample(possible, count)  # noqa: S311 a sample that can be drawn again
+    every = [(cell, _digest(f"{seed} {cell}".encode())) for cell in cells(where)]
+    possible = (
+        (_digest(digest + its_digest), first, other)
+        for (first, digest), (other, its_digest) in itertools.combinations(every, 2)
+        if first.site != other.site
+    )
+    drawn = heapq.nsmallest(count, possible, key=operator.itemgetter(0))
+    if len(drawn) < count:
+        raise ValueError(f"there are {len(drawn)} pairs, not {count}")
+    return [(first, other) for _, first, other in drawn]
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=8).digest()
 
 
 def sites(calls: Iterable[Call], *, of_reads: int = 2) -> list[Site]:

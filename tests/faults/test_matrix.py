@@ -3,13 +3,14 @@
 `make test-faults-deep` plays all cells, `make test-faults` a seeded sample of them; a few are played every time.
 """
 
+import functools
 import os
 
 import pytest
 from rich.progress import track
 
 from taskgov_embedded.walkthrough.world import World
-from tests.faults import fault_cases, sites
+from tests.faults import fault_cases, kept, sites
 from tests.faults.fault_cases import Clean, Outcome
 from tests.faults.sites import KUBERNETES, MACHINE, Kind
 from tests.faults.table import failures, table
@@ -17,6 +18,8 @@ from tests.faults.table import failures, table
 CELLS = int(os.environ.get("TASKGOV_FAULTS_CELLS", "600"))
 PAIRS = CELLS // 10
 DEEP_PAIRS = 5_000
+PART = os.environ.get("TASKGOV_FAULTS_PART", "1/1")
+JOBS = int(os.environ.get("TASKGOV_FAULTS_JOBS", str(os.cpu_count() or 1)))
 SEED = int(os.environ.get("TASKGOV_FAULTS_SEED", "20"))
 SAMPLE = (
     ("ApplyChangeRole", "UpdateComputeQuota", 2, Kind.EDIT),
@@ -63,27 +66,34 @@ def test_the_cells_of_the_matrix_come_out_right(
     where = sites.sites(clean.calls)
     chosen = list(sites.cells(where)) if count is None else sites.sample(where, count, SEED)
     with capsys.disabled():
-        played = fault_cases.play(world, clean, [(cell,) for cell in chosen], jobs=os.cpu_count() or 1)
+        played = fault_cases.play(world, clean, [(cell,) for cell in chosen], jobs=JOBS)
         outcomes = list(track(played, "cells", total=len(chosen)))
         print("\n" + "\n".join(table(outcomes)))
     assert failed(outcomes) == []
     assert sum(outcome.twice for outcome in outcomes) <= 2  # docs/faults.md, "Known limits"
 
 
-@pytest.mark.parametrize(
-    "count",
-    [
-        pytest.param(PAIRS, id="a sample", marks=pytest.mark.faults),
-        pytest.param(DEEP_PAIRS, id="many", marks=pytest.mark.faults_deep),
-    ],
-)
-def test_two_faults_in_one_run_come_out_right(
-    world: World, clean: Clean, count: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.faults
+def test_two_faults_in_one_run_come_out_right(world: World, clean: Clean, capsys: pytest.CaptureFixture[str]) -> None:
     """At most one resync more than a fault alone needs, and everything else that a cell has to keep."""
-    drawn = sites.pairs(sites.sites(clean.calls), count, SEED)
+    drawn = sites.pairs(sites.sites(clean.calls), PAIRS, SEED)
     with capsys.disabled():
-        played = fault_cases.play(world, clean, drawn, jobs=os.cpu_count() or 1)
-        outcomes = list(track(played, "pairs", total=count))
+        played = fault_cases.play(world, clean, drawn, jobs=JOBS)
+        outcomes = list(track(played, "pairs", total=len(drawn)))
         print("\n" + "\n".join(failures(outcomes, "pairs", "of cells")))
     assert failed(outcomes) == []
+
+
+@pytest.mark.faults_deep
+def test_thousands_of_pairs_of_faults_come_out_right(
+    world: World, clean: Clean, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same for many more. Each outcome is kept: an interrupted run continues where it stopped."""
+    drawn = kept.part(sites.pairs(sites.sites(clean.calls), DEEP_PAIRS, SEED), PART)
+    play = functools.partial(fault_cases.play, world, clean, jobs=JOBS)
+    counts = (lambda _commit: True) if os.environ.get("TASKGOV_FAULTS_COMMITS") == "any" else None
+    outcomes = kept.go_on(kept.FOLDER / f"pairs-{SEED}.jsonl", drawn, play, kept.commit_of(), counts)
+    with capsys.disabled():
+        found = list(track(outcomes, "pairs", total=len(drawn)))
+        print("\n" + "\n".join(kept.report(found, "pairs", "of cells")))
+    assert [case.case for case in found if case.mark == "FAIL"] == []

@@ -15,6 +15,7 @@ from tests.faults.sites import (
     cells,
     conflict_code,
     kinds,
+    pairs,
     sample,
     sites,
 )
@@ -84,3 +85,15 @@ def test_a_sample_has_every_call_and_every_kind_and_is_drawn_again_by_its_seed()
     assert set(sample(where, len(every), 1)) == set(every)
     with pytest.raises(ValueError, match="5 cells are too few"):
         sample(where, 5, 1)
+
+
+def test_a_call_more_changes_hardly_any_pair_but_those_that_have_it() -> None:
+    calls = [READ] * 4 + [WRITE] * 3 + [Call(MACHINE, "lambda", "Invoke")] * 2
+    before = pairs(sites(calls), 100, 20)
+    after = pairs(sites([*calls, Call("ReadSnapshotRole", "sagemaker", "ListTags")]), 100, 20)
+    assert (len(set(before)), before) == (100, pairs(sites(calls), 100, 20))
+    assert len(set(before) & set(after)) > 50
+    assert all(first.site != other.site for first, other in before)
+    assert set(before) != set(pairs(sites(calls), 100, 21))
+    with pytest.raises(ValueError, match="there are 12 pairs, not 13"):
+        pairs(sites([READ]) + sites([Call(MACHINE, STATES, "Apply changes")]), 13, 1)
