@@ -27,7 +27,7 @@ from taskgov_cli.when_history import read_history
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
 from taskgov_explain.reasons import Reason
-from taskgov_explain.scenes import queue_of
+from taskgov.estimates.scenes import queue_of
 from taskgov_explain.workload import explain_workload
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
     clock = SystemClock()
     return TakeSnapshot(
         backends=backends(documents),
-        kubernetes=KubernetesReader(_connections()),
+        kubernetes=KubernetesReader(connections()),
         documents=documents,
         state=state,
         clock=clock,
@@ -26,8 +26,9 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
 
 def kueue_follower(also: str) -> KueueFollower:
     """Return what reads Kueue's objects, and of the workloads what changed; it also keeps an annotation or label."""
-    return KueueFollower(_connections(), also)
+    return KueueFollower(connections(), also)
 
 
-def _connections() -> EksConnections:
+def connections() -> EksConnections:
+    """Return how Kubernetes is reached: with a token for the EKS cluster."""
     return EksConnections(aws.eks(), boto3.Session(), SystemClock().now)

@@ -238,6 +238,24 @@ class PublishUsageResult(StepModel):
     """Why it could not be kept that the run was published: asked again, it would be published again."""
 
 
+class EstimateStartsRequest(StepModel):
+    cluster_arn: str
+    """An ARN, or the name of an EKS cluster's document: nothing is locked or kept under it."""
+
+
+class EstimateStartsResult(StepModel):
+    waiting: int = 0
+    """Workloads that wait for their turn."""
+    estimated: int = 0
+    """Those with an estimate that holds: of this look, or of an earlier one while the queue is the same."""
+    futures: int = 0
+    """Futures that this look played; 0 where none were due."""
+    unreadable: int = 0
+    """1 where the cluster could not be read; it is in the log, and has the metric `ClusterUnreadable`."""
+    notes: tuple[str, ...] = ()
+    """Why there are no estimates, or not of all."""
+
+
 class AuditClusterRequest(StepModel):
     cluster_arn: str
     """An ARN, or the name of an EKS cluster's document: an audit locks and writes nothing."""

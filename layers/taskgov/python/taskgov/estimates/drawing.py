@@ -5,6 +5,8 @@ Within a future the run times of a team are long or short together (`TOGETHER`):
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import NormalDist
@@ -110,6 +112,79 @@ def _wait(future: _Future, scene: Scene, watched: int, drawing: Drawing) -> floa
         if start is not None:
             return (start - scene.now) / SECOND
     return inf
+
+
+class Together(NamedTuple):
+    """The same futures for many jobs of a scene, by index."""
+
+    waits: dict[int, list[float]]
+    """How long each waits from now in each future, in seconds, in order; infinite beyond the horizon."""
+    after: dict[int, Counter[int]]
+    """Which job that runs now ends last before its start, in its cohort, and in how many futures."""
+    futures: int
+
+
+def waits_together(
+    scene: Scene,
+    watched: Sequence[int],
+    run_times: RunTimes,
+    past: Past,
+    chance: Chance,
+    drawing: Drawing = _USUAL,
+    goes_on: Callable[[], bool] = lambda: True,
+) -> Together:
+    """Return how long many jobs wait, all from the same futures: as many as `goes_on` lets there be, at most `count`.
+
+    A job that starts in none of `GIVE_UP` futures is not watched any longer, so that it does not make each the longest.
+    """
+    prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
+    waits: dict[int, list[float]] = {job: [] for job in watched}
+    after: dict[int, Counter[int]] = {job: Counter() for job in watched}
+    cohorts = _cohorts(scene)
+    number = stage = 0
+    while number < drawing.count and goes_on():
+        active = tuple(job for job, seen in waits.items() if len(seen) < GIVE_UP or min(seen) < inf)
+        if not active:
+            break
+        coming = past.again(drawing.horizon, chance)
+        future = _Future(scene, prospects, run_times, coming, _Luck(chance, drawing.together))
+        while True:
+            until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
+            found = drawing.player(scene.setting, Jobs(future.until(until)), until, active)
+            first = found.first()
+            if stage == len(STAGES) - 1 or all(job in first for job in active):
+                break
+            stage += 1
+        for job in active:
+            waits[job].append((first[job] - scene.now) / SECOND if job in first else inf)
+        _count_ends(found, {job: first[job] for job in active if job in first}, cohorts, after)
+        number += 1
+    for job, seen in waits.items():
+        seen += [inf] * (number - len(seen))
+        waits[job] = sorted(seen)
+    return Together(waits, after, number)
+
+
+def _cohorts(scene: Scene) -> list[str]:
+    """Return the cohort of each job; the queue itself where it is in none."""
+    queues = {queue.name: queue.cohort or f"queue {queue.name}" for queue in scene.setting.queues}
+    doors = {(door.namespace, door.name): queues.get(door.cluster_queue, "") for door in scene.setting.doors}
+    return [doors.get((job.workload.namespace, job.workload.queue), "") for job in scene.present]
+
+
+def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], after: dict[int, Counter[int]]) -> None:
+    """Count for each job that started which one of those that are there ended last before, where one did."""
+    ends: dict[str, list[tuple[Instant, int]]] = {}
+    for stay in found.stays:
+        if stay.end is not None and not stay.preempted and stay.job < len(cohorts):
+            ends.setdefault(cohorts[stay.job], []).append((stay.end, stay.job))
+    for rows in ends.values():
+        rows.sort()
+    for job, start in first.items():
+        rows = ends.get(cohorts[job], [])
+        place = bisect_right(rows, (start, len(cohorts)))
+        if place:
+            after[job][rows[place - 1][1]] += 1
 
 
 class _Luck:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.estimates.drawing import Present, Scene
 from taskgov.estimates.requests import Ran, Request
@@ -29,26 +29,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Background:
+    """What a record says of a workload that its object does not: whose it is, and how long it ran before."""
+
+    owner: str = ""
+    ran: float = 0.0
+    """Its longest run so far, in seconds."""
+
+
+_UNKNOWN: Final = Background()
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
-    """The queue of a snapshot: the scene of its futures, and the key of each job in it, in the scene's order."""
+    """The queue of a snapshot: the scene of its futures; key and UID of each job in it, in the scene's order."""
 
     scene: Scene
     keys: tuple[str, ...]
+    uids: tuple[str, ...]
     runs: tuple[Ran, ...]
     """How long those who run have run so far."""
 
 
-def queue_of(snapshot: Snapshot, said: Mapping[str, timedelta]) -> Queue:
-    """Return the queue of a snapshot; `said` are run times in all that somebody gave, by Kueue's key.
+def queue_of(
+    snapshot: Snapshot, said: Mapping[str, timedelta], backgrounds: Mapping[str, Background] | None = None
+) -> Queue:
+    """Return the queue of a snapshot.
 
-    Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
+    `said` are run times in all that somebody gave, by Kueue's key; `backgrounds` are what a record says, by UID. Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
     read.
     """
     now = instant(snapshot.taken_at)
     classes = {item["metadata"]["name"]: int(item["value"]) for item in snapshot.kueue.priority_classes}
     present: dict[str, Present] = {}
     for item in snapshot.kueue.workloads:
-        found = _present(item, classes, now)
+        about = (backgrounds or {}).get(str(item["metadata"].get("uid")), _UNKNOWN)
+        found = _present(item, classes, now, about)
         if found is not None:
             fixed = said.get(found.workload.key)
             present[found.workload.key] = found._replace(fixed=None if fixed is None else fixed.total_seconds())
@@ -58,10 +74,11 @@ def queue_of(snapshot: Snapshot, said: Mapping[str, timedelta]) -> Queue:
         if job.held is not None
     )
     setting = _setting(snapshot, {job.workload.namespace for job in present.values()})
-    return Queue(Scene(now, setting, tuple(present.values()), _Newcomers(setting)), tuple(present), runs)
+    uids = tuple(job.workload.uid for job in present.values())
+    return Queue(Scene(now, setting, tuple(present.values()), _Newcomers(setting)), tuple(present), uids, runs)
 
 
-def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant) -> Present | None:
+def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, about: Background) -> Present | None:
     """Return a workload as futures begin with it; None for one that is over, or is not to run."""
     status = item.get("status") or {}
     true = {kind: condition for kind, condition in read_conditions(status).items() if condition.status}
@@ -70,11 +87,11 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant) -
     workload = read_workload({**item, "kind": "Workload"}, classes)
     admission = read_admission(status) if "QuotaReserved" in true and "Evicted" not in true else None
     most = item["spec"].get("maximumExecutionTimeSeconds")
-    request = Request(named(item).team, _gpus(workload), limit=None if most is None else float(most))
+    request = Request(named(item).team, _gpus(workload), about.owner, None if most is None else float(most))
     if admission is None:
-        return Present(workload, request)
+        return Present(workload, request, ran=about.ran)
     since = min(true["QuotaReserved"].since, now)  # a clock that is ahead of the snapshot's
-    return Present(workload, request, Held(admission, since), (now - since) / SECOND)
+    return Present(workload, request, Held(admission, since), max(about.ran, (now - since) / SECOND))
 
 
 def _gpus(workload: Workload) -> int:

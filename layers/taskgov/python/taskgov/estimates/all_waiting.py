@@ -1,0 +1,117 @@
+"""When do all jobs of a queue start that wait? One set of futures for them all, within limits that are stated."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from taskgov.estimates import drawing, looks
+from taskgov.estimates.kept import Before
+from taskgov.estimates.quantiles import estimate_of, quantile
+from taskgov.futures import Job, Jobs, accepts
+from taskgov.scheduling.instants import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from taskgov.estimates.drawing import Scene, Together
+    from taskgov.estimates.history import Basis
+    from taskgov.estimates.requests import Chance
+    from taskgov.estimates.scenes import Queue
+
+FUTURES: Final = 100
+LEAST_FUTURES: Final = 20
+"""With fewer there is no estimate: too little time, or too large a queue."""
+MOST_WAITING: Final = 500
+"""Jobs with an estimate: the first by priority, then by age."""
+MOST_PRESENT: Final = 5_000
+"""A queue with more jobs is not played: one future alone may take too long."""
+EARLY: Final = 0.1
+MOST_BEFORE: Final = 3
+"""Workloads that are named whose end a start comes after."""
+
+
+def waiting_of(scene: Scene) -> list[int]:
+    """Return which jobs wait for their turn (indexes), the first in line first.
+
+    Those whose LocalQueue leads to no ClusterQueue, or that is held, wait for somebody to change that.
+    """
+    queues = {queue.name for queue in scene.setting.queues if queue.stop_policy == "None"}
+    doors = scene.setting.doors
+    lead = {
+        (door.namespace, door.name) for door in doors if door.cluster_queue in queues and door.stop_policy == "None"
+    }
+    waiting = [
+        place
+        for place, job in enumerate(scene.present)
+        if job.held is None and (job.workload.namespace, job.workload.queue) in lead
+    ]
+    works = [job.workload for job in scene.present]
+    return sorted(waiting, key=lambda place: (-works[place].priority, works[place].created, works[place].key))
+
+
+def digest_of(queue: Queue) -> str:
+    """Return a digest of who waits, who runs and under which quotas: what decides who starts next, but for time."""
+    standing = sorted(
+        (uid, job.workload.priority, "" if job.held is None else str(job.held.since))
+        for uid, job in zip(queue.uids, queue.scene.present, strict=True)
+    )
+    setting = queue.scene.setting
+    return sha256(repr((standing, setting.queues, setting.doors, setting.cohorts)).encode()).hexdigest()[:32]
+
+
+def needs_exact_model(scene: Scene) -> tuple[str, ...]:
+    """Return why futures of a scene need the exact model; arrivals are plain jobs, which need it nowhere."""
+    return accepts(scene.setting, Jobs(Job(job.workload, scene.now, SECOND, job.held) for job in scene.present))
+
+
+def draw_all(
+    queue: Queue, basis: Basis, chance: Chance, goes_on: Callable[[], bool], count: int = FUTURES
+) -> looks.Drawing:
+    """Return what the futures said of all that wait for their turn; `goes_on` says whether there is time for another.
+
+    What is left out, and why, is in its notes.
+    """
+    scene, watched = queue.scene, waiting_of(queue.scene)
+    notes = []
+    if len(watched) > MOST_WAITING:
+        notes.append(
+            f"{len(watched) - MOST_WAITING} of {len(watched)} that wait have no estimate: {MOST_WAITING} is the most"
+        )
+    lacks = basis.lacks or _too_much(scene)
+    if lacks or not watched:
+        return looks.Drawing(waits=len(watched), notes=(f"no estimates: {lacks}",) if lacks and watched else ())
+    found = drawing.waits_together(
+        scene,
+        watched[:MOST_WAITING],
+        basis.run_times,
+        basis.past,
+        chance,
+        drawing.Drawing(count, player=drawing.fast),
+        goes_on,
+    )
+    if found.futures < drawing.GIVE_UP or (found.futures < LEAST_FUTURES and _any_starts(found)):
+        lacks = f"{found.futures} futures were played in the time there is, and it takes {LEAST_FUTURES}"
+        return looks.Drawing(futures=found.futures, waits=len(watched), notes=(f"no estimates: {lacks}",))
+    drawn = tuple(_drawn(queue, found, place) for place in watched[:MOST_WAITING])
+    return looks.Drawing(drawn, found.futures, len(watched), tuple(notes))
+
+
+def _any_starts(found: Together) -> bool:
+    return any(waits[0] < inf for waits in found.waits.values())
+
+
+def _too_much(scene: Scene) -> str:
+    if len(scene.present) > MOST_PRESENT:
+        return f"{len(scene.present)} workloads are there, and {MOST_PRESENT} is the most"
+    reasons = needs_exact_model(scene)
+    return f"the exact model is needed ({', '.join(reasons[:3])}); `taskgov when` computes them" if reasons else ""
+
+
+def _drawn(queue: Queue, found: Together, place: int) -> looks.Drawn:
+    waits = found.waits[place]
+    ends = found.after[place].most_common(MOST_BEFORE)
+    before = (Before(queue.uids[job], queue.scene.present[job].request.team, futures) for job, futures in ends)
+    team = queue.scene.present[place].request.team
+    return looks.Drawn(queue.uids[place], team, quantile(waits, EARLY), estimate_of(waits), tuple(before))

@@ -1,0 +1,124 @@
+"""From what do estimates have their history, and is it enough? What ran and came before, and when it was recorded.
+
+Moments are seconds since 1970, lengths are seconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from taskgov.estimates.arrivals import Coming, Past
+from taskgov.estimates.quantiles import LEAST_HISTORY
+from taskgov.estimates.requests import Arrival, Ran, Request
+from taskgov.estimates.run_times import RunTimes
+from taskgov.estimates.scenes import Background
+from taskgov.work.attempt import End
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from taskgov.estimates.drawing import Scene
+    from taskgov.estimates.scenes import Queue
+    from taskgov.work.attempt import Attempt
+    from taskgov.work.measured import Span
+
+STALE: Final = 86400.0
+"""A history that ends longer before the snapshot is not a history of this queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What ran and came before a moment, and when it was recorded."""
+
+    runs: tuple[Ran, ...]
+    arrivals: tuple[Arrival, ...]
+    measured: tuple[tuple[float, float], ...]
+    source: str
+    """What it is, for people: `record of 61 runs`."""
+    backgrounds: Mapping[str, Background] = field(default_factory=dict)
+    """What is known of Workloads that are there, by UID."""
+
+    @property
+    def until(self) -> float:
+        """The moment up to which it goes; before all time without anything."""
+        return max((end for _, end in self.measured), default=float("-inf"))
+
+
+def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, still: Iterable[Attempt] = ()) -> History:
+    """Return the history in a record of work; `still` are attempts that wait or run."""
+    seen = [attempt for attempt in ended if attempt.end is not End.UNSEEN]
+    runs = tuple(
+        Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end is End.FINISHED)
+        for attempt in seen
+        if attempt.admitted is not None and (seconds := attempt.run_seconds) is not None
+    )
+    present = tuple(still)
+    first = {attempt.uid: attempt for attempt in (*present, *reversed(seen))}
+    arrivals = tuple(Arrival(_request(attempt), attempt.created.timestamp()) for attempt in first.values())
+    spans = tuple((span.start.timestamp(), min(span.end.timestamp(), now)) for span in measured)
+    longest: dict[str, float] = {}
+    for attempt in seen:
+        longest[attempt.uid] = max(longest.get(attempt.uid, 0.0), float(attempt.run_seconds or 0))
+    backgrounds = {
+        attempt.uid: Background(attempt.owner or "", longest.get(attempt.uid, 0.0))
+        for attempt in present
+        if attempt.uid
+    }
+    return History(runs, arrivals, spans, f"record of {len(runs)} runs", backgrounds)
+
+
+def _request(attempt: Attempt) -> Request:
+    limit = None if attempt.max_seconds is None else float(attempt.max_seconds)
+    return Request(attempt.team, attempt.accelerators, attempt.owner or "", limit)
+
+
+class Basis(NamedTuple):
+    """What estimates of a queue are drawn from, and why there are none."""
+
+    history: History
+    run_times: RunTimes
+    past: Past
+    comes: int
+    """How many arrivals of the history could come to the queue."""
+    lacks: str
+    """Why nothing can be estimated, for people; empty where it can."""
+
+    def notes(self, team: str) -> Sequence[str]:
+        """Say what an estimate for a team is by, and what makes it weak."""
+        if self.lacks:
+            return (f"no estimate: {self.lacks}",)
+        known, everybody = self.run_times.known(team), len(self.history.arrivals)
+        own = f"by a {self.history.source}, {known} of {team} counted"
+        by = own if known else f"{team} has no history: other teams' run times are used"
+        left = everybody - self.comes
+        return (by, f"{left} of {everybody} arrivals are left out: their team has no queue here") if left else (by,)
+
+
+def basis_of(history: History, queue: Queue, now: float) -> Basis:
+    """Return what estimates are drawn from; where the history is too little, stale or of others, that there are none."""
+    run_times = RunTimes([*history.runs, *queue.runs], now)
+    comes = _come(history, queue.scene)
+    past = Past(history.arrivals, now, history.measured)
+    return Basis(history, run_times, past, comes, _lacks(history, run_times.law(()).count, comes, now))
+
+
+def _lacks(history: History, known: int, comes: int, now: float) -> str:
+    if not history.measured:
+        return f"{history.source} holds nothing that was measured"
+    if history.until < now - STALE:
+        return f"the history ends {(now - history.until) / 86400:.1f} days before the snapshot; 1 is the most"
+    if known < LEAST_HISTORY:
+        return f"{known} runs are known, and it takes {LEAST_HISTORY}"
+    if not comes:
+        return "no team of the history has a queue with accelerators here"
+    return ""
+
+
+def _come(history: History, scene: Scene) -> int:
+    """Return how many arrivals could come to this queue: their team has one, with accelerators."""
+    requests = Counter(arrival.request for arrival in history.arrivals)
+    return sum(
+        times for request, times in requests.items() if scene.newcomer(Coming(request, 0.0), 0, scene.now) is not None
+    )

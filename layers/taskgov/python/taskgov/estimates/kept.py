@@ -1,0 +1,212 @@
+"""Estimates that are kept, and what came of earlier ones: one document of a cluster, and a part of it for each team.
+
+`starts/<cluster>/estimates.json.gz` has everything; `starts/<cluster>/teams/<team>.json.gz` what a member of the team
+may read: its own estimates, and how good those were. Workloads are known by their UIDs; nothing of a job is in it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from taskgov.estimates.quantiles import Estimate
+from taskgov.estimates.recalibration import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORM: Final = 1
+KEY: Final = "starts/{}/estimates.json.gz"
+TEAM_KEY: Final = "starts/{}/teams/{}.json.gz"
+ALL_TEAMS: Final = "all teams"
+"""The scores of everybody together; no team has a name with a space."""
+
+
+class Before(NamedTuple):
+    """A workload that runs: in so many futures its end is the last before the start that is estimated."""
+
+    uid: str
+    team: str
+    """Both are empty for all of other teams together, in what a member reads."""
+    futures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The estimate of a workload that waits. Lengths are seconds from `made`, None beyond the horizon."""
+
+    uid: str
+    team: str
+    made: datetime
+    early: float | None
+    """One future in ten starts it before."""
+    half: float | None
+    nine: float | None
+    calibrated: bool
+    """Whether enough outcomes of earlier estimates were known, by which it was corrected."""
+    after: tuple[Before, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An earlier estimate: what the futures said, what was given, and how it came. Moments are whole seconds of 1970."""
+
+    uid: str
+    team: str
+    made: int
+    raw: Estimate
+    given: Estimate
+    start: int | None = None
+    """When it started; None where it has not, as far as is known."""
+    cancelled: bool = False
+    """It went without having started, or nobody knows how: it counts for nothing."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to come."""
+        return self.start is None and not self.cancelled
+
+    @property
+    def outcome(self) -> Outcome:
+        """What recalibration and scores read."""
+        start = inf if self.start is None else float(self.start)
+        return Outcome(self.team, float(self.made), self.raw, self.given, start, self.cancelled)
+
+
+class TeamScore(NamedTuple):
+    """How good the last estimates were whose time is over: how many, and which parts of them were in time."""
+
+    number: int
+    half: float
+    nine: float
+    """NaN where no time of it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEstimates:
+    """What is kept of a cluster, or of it for one team (then without outcomes)."""
+
+    at: datetime
+    """The last look."""
+    estimated_at: datetime | None = None
+    """When futures were played last."""
+    digest: str = ""
+    """Of the queue at that moment: while it is the same, so are the estimates."""
+    futures: int = 0
+    waiting: tuple[Waiting, ...] = ()
+    waits: int = 0
+    """Workloads that waited for their turn; those without an estimate were left out, or there is none (`notes`)."""
+    notes: tuple[str, ...] = ()
+    """Why there are none, or not of all."""
+    scores: Mapping[str, TeamScore] = field(default_factory=dict)
+    """By team, and of `ALL_TEAMS`."""
+    outcomes: tuple[Kept, ...] = ()
+    """Oldest first."""
+
+    def of_team(self, team: str) -> KeptEstimates:
+        """Return what a member of a team may read."""
+        own = tuple(_for_its_team(waiting) for waiting in self.waiting if waiting.team == team)
+        scores = {name: score for name, score in self.scores.items() if name == team}
+        return replace(self, digest="", waiting=own, waits=len(own), notes=(), scores=scores, outcomes=())
+
+    def to_bytes(self) -> bytes:
+        """Return the document: the same estimates give the same bytes."""
+        document = {
+            "form": FORM,
+            "at": _seconds(self.at),
+            "estimatedAt": None if self.estimated_at is None else _seconds(self.estimated_at),
+            "digest": self.digest,
+            "futures": self.futures,
+            "waits": self.waits,
+            "notes": list(self.notes),
+            "scores": {team: [score.number, *map(_finite, score[1:])] for team, score in sorted(self.scores.items())},
+            "waiting": [_waiting_row(waiting) for waiting in self.waiting],
+            "outcomes": [_kept_row(kept) for kept in self.outcomes],
+        }
+        return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0)
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> KeptEstimates:
+        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+        try:
+            document = json.loads(gzip.decompress(stored))
+            if document["form"] != FORM:
+                raise ValueError(f"it is of form {document['form']!r} and not {FORM}")
+            return cls(
+                at=_moment(document["at"]),
+                estimated_at=None if document["estimatedAt"] is None else _moment(document["estimatedAt"]),
+                digest=str(document["digest"]),
+                futures=int(document["futures"]),
+                waiting=tuple(map(_waiting_of, document["waiting"])),
+                waits=int(document["waits"]),
+                notes=tuple(map(str, document["notes"])),
+                scores={
+                    str(team): TeamScore(int(row[0]), _number(row[1]), _number(row[2]))
+                    for team, row in document["scores"].items()
+                },
+                outcomes=tuple(map(_kept_of, document["outcomes"])),
+            )
+        except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"it holds no estimates ({type(error).__name__})") from error
+        except OverflowError as error:
+            raise ValueError("it has a moment that no clock shows") from error
+
+
+def _for_its_team(waiting: Waiting) -> Waiting:
+    """Return an estimate in which workloads of other teams are only counted."""
+    own = tuple(before for before in waiting.after if before.team == waiting.team)
+    others = sum(before.futures for before in waiting.after) - sum(before.futures for before in own)
+    return replace(waiting, after=(*own, Before("", "", others)) if others else own)
+
+
+def _seconds(at: datetime) -> int:
+    return int(at.timestamp())
+
+
+def _moment(seconds: Any) -> datetime:
+    return datetime.fromtimestamp(int(seconds), UTC)
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 4) if isfinite(value) else None
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _length(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _estimate(half: Any, nine: Any) -> Estimate:
+    return Estimate(*(inf if value is None else float(value) for value in (half, nine)))
+
+
+def _waiting_row(waiting: Waiting) -> list[Any]:
+    lengths = (None if value is None else round(value) for value in (waiting.early, waiting.half, waiting.nine))
+    before = [list(before) for before in waiting.after]
+    return [waiting.uid, waiting.team, _seconds(waiting.made), *lengths, waiting.calibrated, before]
+
+
+def _waiting_of(row: list[Any]) -> Waiting:
+    uid, team, made, early, half, nine, calibrated, before = row
+    after = tuple(Before(str(other), str(its), int(futures)) for other, its, futures in before)
+    lengths = (_length(early), _length(half), _length(nine))
+    return Waiting(str(uid), str(team), _moment(made), *lengths, bool(calibrated), after)
+
+
+def _kept_row(kept: Kept) -> list[Any]:
+    lengths = (round(value) if isfinite(value) else None for value in (*kept.raw, *kept.given))
+    return [kept.uid, kept.team, kept.made, *lengths, kept.start, int(kept.cancelled)]
+
+
+def _kept_of(row: list[Any]) -> Kept:
+    uid, team, made, raw_half, raw_nine, half, nine, start, cancelled = row
+    raw, given = _estimate(raw_half, raw_nine), _estimate(half, nine)
+    return Kept(str(uid), str(team), int(made), raw, given, None if start is None else int(start), bool(cancelled))
