@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from taskgov_cli import durations, snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
+from taskgov_cli.kept_starts import starts_of
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, findings_table
 from taskgov_cli.own_rights import OwnRights, namespaces_of
@@ -69,6 +71,8 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
     try:
         if workload is not None:
             of_one = _of_workload(known, workload, runs)
+            if snapshot is None and not runs:
+                of_one = replace(of_one, start=(starts_of(stack, known) or {}).get(of_one.key))
             answer(lambda: of_one, workload_shown(of_one), form, as_json=as_json)
         elif sees_all(known, EXPLAINING_NEEDS):
             of_team = explain_team(known, str(team))
@@ -102,6 +106,8 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
         yield table(
             "What would let it run", ("by", "change"), [(remedy.kind, remedy.because) for remedy in answer.remedies]
         )
+    if answer.start is not None:
+        yield Text(f"Starts {answer.start.sentence(answer.start.made)} UTC (estimated; taskgov when says more)")
     if answer.earliest_because:
         when = f"{answer.earliest:%Y-%m-%d %H:%M} " if answer.earliest else ""
         yield Text(f"Earliest: {when}({answer.earliest_because})")

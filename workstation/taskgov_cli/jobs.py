@@ -20,6 +20,7 @@ from taskgov_cli import live_reading, snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
+from taskgov_cli.kept_starts import STARTS, starts_by_task, starts_of
 from taskgov_cli.mine import SUBMITTED_BY, mine_of
 from taskgov_cli.output import AsJson, console, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from taskgov.estimates.given import GivenStart
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.mine import Mine
 
@@ -81,7 +83,8 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
         rights = OwnRights(namespaces_of(team or ()))
         known = snapshots.known(snapshot, cluster, None, stack, context, rights)
         own = _mine(known, context) if mine else None
-        return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own)
+        starts = starts_by_task(starts_of(None if snapshot else stack, known), known)
+        return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own, starts)
 
     if watch:
         _watch(lambda: Group(*_shown(look())), every)
@@ -99,6 +102,8 @@ class Listed:
     unknown: frozenset[tuple[str, str]]
     """Tasks (team and job) of which it is not visible whether they borrow."""
     mine: Mine | None
+    starts: Mapping[tuple[str, str], GivenStart] | None
+    """By team and job: the estimates that the stack keeps; None where it keeps none."""
 
     @property
     def not_visible(self) -> tuple[str, ...]:
@@ -120,7 +125,7 @@ def _mine(known: Snapshot, context: str | None) -> Mine:
 
 def as_data(listed: Listed) -> dict[str, Any]:
     """Return the tasks for programs; amounts in base units, `borrowed` null where it is not visible."""
-    tasks = [jsonable(task) | {"borrowed": listed.borrowed(task)} for task in listed.tasks]
+    tasks = [jsonable(task) | {"borrowed": listed.borrowed(task)} | _start(listed, task) for task in listed.tasks]
     head = {"cluster": listed.snapshot.cluster.name, "takenAt": listed.snapshot.taken_at, "tasks": tasks}
     if listed.not_visible:
         head["notVisible"] = listed.not_visible
@@ -131,6 +136,11 @@ def as_data(listed: Listed) -> dict[str, Any]:
             "kindsNotVisible": listed.mine.unseen,
         }
     return head
+
+
+def _start(listed: Listed, task: Task) -> dict[str, Any]:
+    """Return the member `start` of a task: its estimate, null where none is kept of it."""
+    return {} if listed.starts is None else {"start": jsonable(listed.starts.get((task.team, task.job)))}
 
 
 def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine: Mine | None) -> list[Task]:
@@ -147,8 +157,13 @@ def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine:
 
 def _shown(listed: Listed) -> Iterator[RenderableType]:
     now = listed.snapshot.taken_at
-    rows = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
+    rows: list[tuple[str | Text, ...]] = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
+    columns: tuple[str, ...]
     columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "requests", "borrowed", "age")
+    if listed.starts is not None:
+        columns = (*columns, STARTS)
+        given = [listed.starts.get((task.team, task.job)) for task in listed.tasks]
+        rows = [(*row, start.cell(now) if start else "") for row, start in zip(rows, given, strict=True)]
     counts = ", ".join(_counted(listed.tasks)) or "no tasks"
     head = Text.assemble((listed.snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")
     yield head

@@ -18,6 +18,7 @@ from taskgov.adapters.s3 import Bucket
 from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.services.take_snapshot import TakeSnapshot
+from taskgov.snapshot.unseen import Part
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.own_reading import OwnBackends, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
@@ -44,6 +45,9 @@ def read_live(
         return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
     if context is not None and not rights.namespaces:
         rights.namespaces = KubeconfigContext(context).namespaces()
+    if stack is not None:
+        documents_of = cast("DocumentStore", _AsFarAsRightsGo(documents_of, _NoDocuments(), rights))
+        state = cast("StateStore", _AsFarAsRightsGo(state, _NothingRemembered(), rights))
     own = OwnBackends(reached.by_name, reached.name_of, reached.failures, rights)
     take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock)
     return rights.marked(take(cluster))
@@ -78,6 +82,20 @@ def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, S
     names = stack_outputs(session.client("cloudformation", config=CONFIG), stack, "TableName", "BucketName")
     table = session.resource("dynamodb", config=CONFIG).Table(names["TableName"])
     return Bucket(session.client("s3", config=CONFIG), names["BucketName"]), Table(table)
+
+
+class _AsFarAsRightsGo:
+    """A port of a stack: a call that is refused is answered as where there is nothing, and kept as not visible."""
+
+    def __init__(self, reached: object, instead: object, rights: OwnRights) -> None:
+        self._reached, self._instead, self._rights = reached, instead, rights
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            instead = getattr(self._instead, name)(*arguments)
+            return self._rights.try_(Part.RECORDS, lambda: getattr(self._reached, name)(*arguments), instead)
+
+        return call
 
 
 class _NoDocuments:

@@ -21,6 +21,7 @@ from taskgov_cli import snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, View, answer
 from taskgov_cli.grid import table
+from taskgov_cli.kept_starts import STARTS, next_of_teams, starts_of
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
@@ -28,16 +29,21 @@ from taskgov_explain.find import UnknownNameError, nearest
 from taskgov_explain.own_view import EXPLAINING_NEEDS, STANDING_NEEDS, not_visible, own_lines, sees_all, visible_teams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from rich.console import RenderableType
 
     from taskgov.allocation.lease_book import LeaseEntry
+    from taskgov.estimates.given import GivenStart
     from taskgov.snapshot.model import KueueObjects, Snapshot
     from taskgov.snapshot.unseen import Part
     from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
     from taskgov.usage.workloads import TeamPending
     from taskgov_explain.own_view import OwnLine
+
+    Starts = Mapping[str, GivenStart] | None
+    """By team: the estimate of the workload that starts first; None where nothing is kept."""
 
 
 def status(  # noqa: PLR0913 - options of a command, each named by whoever types it
@@ -66,7 +72,8 @@ def status(  # noqa: PLR0913 - options of a command, each named by whoever types
         for name in team or ():
             if name not in (teams := visible_teams(known)):
                 raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
-        return _view(known, set(team or ()))
+        starts = next_of_teams(starts_of(None if snapshot else stack, known), known)
+        return _view(known, set(team or ()), starts)
 
     if watch:
         from taskgov_cli import watching  # noqa: PLC0415 - only who watches waits for it
@@ -76,11 +83,11 @@ def status(  # noqa: PLR0913 - options of a command, each named by whoever types
     answer(data, parts, form, as_json=as_json)
 
 
-def _view(known: Snapshot, teams: set[str]) -> View:
+def _view(known: Snapshot, teams: set[str], starts: Starts = None) -> View:
     if not sees_all(known, STANDING_NEEDS):
-        return _own(known, teams, STANDING_NEEDS)
+        return _own(known, teams, STANDING_NEEDS, starts)
     standing, leases = _of_teams(cluster_usage(known), teams), lease_book(known)
-    return lambda: as_data(known, standing, leases), shown(known, standing, leases)
+    return lambda: as_data(known, standing, leases, starts), shown(known, standing, leases, starts)
 
 
 def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
@@ -104,7 +111,7 @@ def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> 
     answer(data, parts, form, as_json=as_json)
 
 
-def _own(known: Snapshot, teams: set[str], needs: frozenset[Part]) -> View:
+def _own(known: Snapshot, teams: set[str], needs: frozenset[Part], starts: Starts = None) -> View:
     """Return what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
     waiting = {team.team: team for team in pending_by_team(facts_in(known.kueue)) if not teams or team.team in teams}
@@ -115,11 +122,13 @@ def _own(known: Snapshot, teams: set[str], needs: frozenset[Part]) -> View:
         "pending": list(waiting.values()),
         "notVisible": not_visible(known, needs),
     }
-    return lambda: data, _own_shown(known, lines, list(waiting.values()), needs)
+    if starts is not None:
+        data["nextStarts"] = {team: starts.get(team) for team in waiting}
+    return lambda: data, _own_shown(known, lines, list(waiting.values()), needs, starts)
 
 
 def _own_shown(
-    known: Snapshot, lines: list[OwnLine], waiting: list[TeamPending], needs: frozenset[Part]
+    known: Snapshot, lines: list[OwnLine], waiting: list[TeamPending], needs: frozenset[Part], starts: Starts
 ) -> Iterator[RenderableType]:
     yield Text.assemble((known.cluster.name, "bold"), f", {known.taken_at:%Y-%m-%d %H:%M:%S} UTC")
     rows = []
@@ -135,21 +144,29 @@ def _own_shown(
         words = (
             f"{team.team}: {counted(team.workloads, 'task waits', 'tasks wait')}, for {team.accelerators} accelerators"
         )
-        yield Text(words, style="yellow")
+        start = (starts or {}).get(team.team)
+        then = f"; the next one starts {start.sentence(known.taken_at)} UTC (estimated)" if start else ""
+        yield Text(words + then, style="yellow")
     yield from snapshots.hidden_words(not_visible(known, needs))
 
 
-def as_data(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> dict[str, Any]:
+def as_data(
+    snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...], starts: Starts = None
+) -> dict[str, Any]:
     """Return the standing for programs; amounts in base units, leases in whole instances."""
     faults = {node.name: fault for node in snapshot.nodes if (fault := node_fault(node)) is not None}
     head = {"cluster": snapshot.cluster.name, "takenAt": snapshot.taken_at, "unhealthyNodes": faults, "leases": leases}
     release = kueue_release(snapshot.kueue)
     head["kueue"] = {"version": None if release is None else str(release), "followed": str(FOLLOWED)}
     head.update(jsonable(standing))
+    if starts is not None:
+        head["nextStarts"] = {team.team: starts.get(team.team) for team in standing.pending}
     return head
 
 
-def shown(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[RenderableType]:
+def shown(
+    snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...], starts: Starts = None
+) -> Iterator[RenderableType]:
     """Return the standing for people: leading resources only."""
     policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
     kueue = f"Kueue {said_release(snapshot.kueue)}"
@@ -158,7 +175,7 @@ def shown(snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, 
     if snapshot.stopped is not False:
         yield Text("The stop switch is on: nothing is changed.", style="bold red")
     yield _capacity(standing)
-    yield _teams(standing, leases)
+    yield _teams(standing, leases, starts, snapshot.taken_at)
     yield leases_table(leases)
     faults = [(node.name, node.instance_type, fault) for node in snapshot.nodes if (fault := node_fault(node))]
     yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
@@ -181,7 +198,7 @@ def _capacity(standing: ClusterUsage) -> RenderableType:
     return table("Capacity", columns, rows)
 
 
-def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> RenderableType:
+def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...], starts: Starts, now: datetime) -> RenderableType:
     waiting = {team.team: team for team in standing.pending}
     rows, over_quota = [], any(team.usage.over_quota for team in standing.teams if team.leading)
     for team in standing.teams:
@@ -189,10 +206,15 @@ def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Renderable
             backlog = waiting.get(team.usage.team)
             pending = f"{backlog.workloads} ({backlog.accelerators})" if backlog else "0"
             quota, *others = _amounts(team, over_quota=over_quota)
-            rows.append((team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending))
+            next_start = (starts or {}).get(team.usage.team)
+            start = () if starts is None else (next_start.cell(now) if next_start else "",)
+            rows.append(
+                (team.usage.team, team.usage.instance_type, quota, _leased(team, leases), *others, pending, *start)
+            )
     beyond = ("borrowed #", "over quota #") if over_quota else ("borrowed #",)
     numbers = ("quota #", "leased #", "used #", *beyond, "lent #", "idle #", "fair #", "waiting (GPUs) #")
-    return table("Teams", ("team", "instance type", *numbers), rows, main=True)
+    last = () if starts is None else (f"next {STARTS}",)
+    return table("Teams", ("team", "instance type", *numbers, *last), rows, main=True)
 
 
 def _leased(team: TeamUsage, leases: tuple[LeaseEntry, ...]) -> str:

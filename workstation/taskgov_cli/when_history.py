@@ -1,35 +1,22 @@
-"""From what estimates have their history: a trace, or the days of a record of work."""
+"""From what estimates of a command have their history: a trace, the days of a record of work, or a stack's record."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from taskgov.estimates.history import History, of_record
 from taskgov.estimates.requests import Arrival, Ran, Request
-from taskgov.services.work_record import read_day
-from taskgov.work.attempt import End
-from taskgov.work.day import Day, joined
+from taskgov.services.estimate_starts import READ_DAYS
+from taskgov.services.work_record import RecordedWork, read_day
+from taskgov.work.day import joined
 from taskgov_cli.replay_traces import read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from taskgov.work.attempt import Attempt
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """What ran and came before a moment, and when it was recorded. Moments are seconds of the snapshot's clock."""
-
-    runs: tuple[Ran, ...]
-    arrivals: tuple[Arrival, ...]
-    measured: tuple[tuple[float, float], ...]
-    source: str
-
-    @property
-    def until(self) -> float:
-        """The moment up to which it goes; before all time without anything."""
-        return max((end for _, end in self.measured), default=float("-inf"))
+    from taskgov.ports import DocumentStore
+    from taskgov.snapshot.model import Snapshot
 
 
 def read_history(path: Path, now: float) -> History:
@@ -39,26 +26,16 @@ def read_history(path: Path, now: float) -> History:
     """
     days = sorted(path.rglob("*.jsonl.gz")) if path.is_dir() else [path] if path.name.endswith(".jsonl.gz") else []
     if days:
-        return _of_record(joined(read_day(str(file), file.read_bytes()) for file in days), now)
+        record = joined(read_day(str(file), file.read_bytes()) for file in days)
+        return of_record(record.attempts, record.measured, now)
     return _of_trace(path, now)
 
 
-def _of_record(record: Day, now: float) -> History:
-    attempts = [attempt for attempt in record.attempts if attempt.end is not End.UNSEEN]
-    runs = tuple(
-        Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end is End.FINISHED)
-        for attempt in attempts
-        if attempt.admitted is not None and (seconds := attempt.run_seconds) is not None
-    )
-    first = {attempt.uid: attempt for attempt in reversed(attempts)}
-    arrivals = tuple(Arrival(_request(attempt), attempt.created.timestamp()) for attempt in first.values())
-    spans = tuple((span.start.timestamp(), min(span.end.timestamp(), now)) for span in record.measured)
-    return History(runs, arrivals, spans, f"record of {len(runs)} runs")
-
-
-def _request(attempt: Attempt) -> Request:
-    limit = None if attempt.max_seconds is None else float(attempt.max_seconds)
-    return Request(attempt.team, attempt.accelerators, attempt.owner or "", limit)
+def kept_history(documents: DocumentStore, known: Snapshot) -> History:
+    """Return the history that a stack keeps of a cluster. Raises GovernanceError."""
+    now = known.taken_at
+    done = RecordedWork(documents).between(known.cluster.name, now - READ_DAYS, now + timedelta(days=1))
+    return of_record(done.ended, done.measured, now.timestamp(), done.still)
 
 
 def _of_trace(path: Path, now: float) -> History:

@@ -19,7 +19,7 @@ from taskgov.usage.quota_usage import team_of, usage_of
 
 STANDING_NEEDS: Final = frozenset({Part.NODES, Part.COHORTS, Part.CLUSTER_QUEUES, Part.WORKLOADS})
 """Without any of these nobody can say who lends, what is idle, and what fair sharing gives."""
-EXPLAINING_NEEDS: Final = frozenset(Part) - {Part.INSTANCES}
+EXPLAINING_NEEDS: Final = frozenset(Part) - {Part.INSTANCES, Part.RECORDS}
 """The scheduler decides with all of these; SageMaker's list of instances only adds those that did not join."""
 LISTING_NEEDS: Final = frozenset({Part.WORKLOADS, Part.NODES, Part.PRIORITY_CLASSES})
 """What a list of tasks shows, beside what each borrows (`borrowing_unknown`)."""
@@ -35,6 +35,7 @@ _SENTENCES: Final[Mapping[Part, str]] = {
     Part.RUNTIME_CLASSES: "runtime classes: what they add to a task's requests",
     Part.QUOTAS: "compute quotas in SageMaker: the planned quotas of the teams",
     Part.CLUSTER_POLICY: "the cluster policy: whether idle quota is shared by weight",
+    Part.RECORDS: "what the stack keeps: the policy document, leases, who edited a quota",
     Part.INSTANCES: "SageMaker's list of instances: those that have not joined the cluster",
 }
 _OWN_QUEUE_HIDDEN: Final = "quotas: neither your team's nor other teams'"

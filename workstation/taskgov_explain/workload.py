@@ -8,6 +8,7 @@ from types import MappingProxyType
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import model_of
 from taskgov.allocation.uncertain import waiting_in
+from taskgov.estimates.given import GivenStart
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
@@ -92,6 +93,8 @@ class WorkloadExplanation:
     """Whether it runs, and work that waits may take its quota, without that being certain."""
     not_visible: tuple[str, ...] = ()
     """What the caller's rights do not show (`taskgov_explain.own_workload`)."""
+    start: GivenStart | None = None
+    """When it starts, as the stack's last look estimated it; None where no estimate of it is kept."""
 
 
 def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:

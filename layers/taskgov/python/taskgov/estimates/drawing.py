@@ -159,10 +159,8 @@ def waits_together(
             waits[job].append((first[job] - scene.now) / SECOND if job in first else inf)
         _count_ends(found, {job: first[job] for job in active if job in first}, cohorts, after)
         number += 1
-    for job, seen in waits.items():
-        seen += [inf] * (number - len(seen))
-        waits[job] = sorted(seen)
-    return Together(waits, after, number)
+    whole = {job: sorted([*seen, *[inf] * (number - len(seen))]) for job, seen in waits.items()}
+    return Together(whole, after, number)
 
 
 def _cohorts(scene: Scene) -> list[str]:

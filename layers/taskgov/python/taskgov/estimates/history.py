@@ -97,7 +97,7 @@ class Basis(NamedTuple):
 
 
 def basis_of(history: History, queue: Queue, now: float) -> Basis:
-    """Return what estimates are drawn from; where the history is too little, stale or of others, that there are none."""
+    """Return what estimates are drawn from; a history that is too little, stale or of others gives none."""
     run_times = RunTimes([*history.runs, *queue.runs], now)
     comes = _come(history, queue.scene)
     past = Past(history.arrivals, now, history.measured)

@@ -54,7 +54,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An earlier estimate: what the futures said, what was given, and how it came. Moments are whole seconds of 1970."""
+    """An earlier estimate: what the futures said, what was given, and how it came. Moments are seconds since 1970."""
 
     uid: str
     team: str

@@ -64,7 +64,7 @@ class Drawn(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a look drew: the estimates in the queue's order, from how many futures, and why there are none or not all."""
+    """What a look drew: estimates in the queue's order, from how many futures, and why there are none or not all."""
 
     drawn: tuple[Drawn, ...] = ()
     futures: int = 0

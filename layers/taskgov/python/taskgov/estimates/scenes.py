@@ -56,7 +56,8 @@ def queue_of(
 ) -> Queue:
     """Return the queue of a snapshot.
 
-    `said` are run times in all that somebody gave, by Kueue's key; `backgrounds` are what a record says, by UID. Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
+    `said` are run times in all that somebody gave, by Kueue's key; `backgrounds` are what a record says, by UID.
+    Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
     read.
     """
     now = instant(snapshot.taken_at)

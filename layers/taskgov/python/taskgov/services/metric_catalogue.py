@@ -9,6 +9,7 @@ from taskgov.services.metric_form import (
     COUNT,
     PER_CAPACITY,
     PER_PREEMPTION,
+    PER_QUANTILE,
     PER_QUOTA,
     PER_SEVERITY,
     PER_TEAM,
@@ -104,6 +105,16 @@ OLDEST_PENDING_SECONDS: Final = Metric(
     "How long the team's oldest waiting workload has waited; 0 when none waits.",
     "the workload's queueing time",
     together="max",
+)
+START_ESTIMATE_COVERAGE: Final = Metric(
+    "StartEstimateCoverage",
+    PERCENT,
+    PER_QUANTILE,
+    "Part of the team's last estimates of starts (100 at most) by whose time the job had started: `P50` is right at "
+    "50, `P90` at 90. Of teams with 20 outcomes and more, and of `all teams` together; nothing an hour after the last "
+    "estimates.",
+    "the kept estimates ([when.md](when.md#in-the-account))",
+    together="left out",
 )
 TEAMS_STARVED: Final = Metric(
     "TeamsStarved",
@@ -265,6 +276,7 @@ METRICS: Final = (
     PENDING_WORKLOADS,
     PENDING_GPUS,
     OLDEST_PENDING_SECONDS,
+    START_ESTIMATE_COVERAGE,
     TEAMS_STARVED,
     PREEMPTIONS,
     PREEMPTED_GPU_SECONDS,

@@ -12,6 +12,7 @@ PERCENT: Final = "Percent"
 PER_QUOTA: Final = ("Team", "InstanceType", "Resource")
 PER_CAPACITY: Final = ("InstanceType", "Resource")
 PER_TEAM: Final = ("Team",)
+PER_QUANTILE: Final = ("Team", "Quantile")
 PER_PREEMPTION: Final = ("Team", "Reason", "PreemptingTeam")
 PER_SEVERITY: Final = ("Severity",)
 WHOLE_CLUSTER: Final = ()

@@ -22,6 +22,7 @@ from taskgov.services.failures import Failures
 from taskgov.services.happenings import RECENT, preempted_id
 from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
+from taskgov.services.measure_starts import MeasureStarts
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
@@ -197,7 +198,8 @@ class PublishUsage:
         starved = starved_teams(snapshot)
         names = sorted({team_starved.team for team_starved in starved})
         waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
-        measured = [*usage, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
+        starts = MeasureStarts(self.documents, self.failures)(snapshot)
+        measured = [*usage, *starts, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
         published = self.cap(snapshot.cluster.name, measured, snapshot.taken_at)
         self.meter.record(snapshot.cluster.name, published)
         return _Usage(snapshot, standing, len(published), starved)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Final
 
+from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.findings import Severity
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
@@ -115,7 +116,7 @@ def _sorted(measured: Iterable[Measurement]) -> _Values:
     for value in measured:
         if "PreemptingTeam" in value.dimensions:
             preemptions.append(value)
-        elif "Team" in value.dimensions:
+        elif value.dimensions.get("Team", ALL_TEAMS) != ALL_TEAMS:
             of_teams.setdefault(value.dimensions["Team"], []).append(value)
         else:
             always.append(value)

@@ -23,6 +23,8 @@ class Part(StrEnum):
     INSTANCES = "instances"
     QUOTAS = "quotas"
     CLUSTER_POLICY = "cluster-policy"
+    RECORDS = "records"
+    """What a stack of taskgov keeps: the policy document, applied quotas, edits."""
 
 
 @dataclass(frozen=True, slots=True)

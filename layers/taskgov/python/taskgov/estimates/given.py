@@ -1,0 +1,120 @@
+"""Which kept estimate holds for a workload of a snapshot? And its words for people.
+
+An estimate holds while its workload waits as it did then: what was admitted since, or evicted and waits again, has
+none until the next look. Estimates of an hour ago and more are not shown: nobody looks any longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from math import isnan
+from typing import TYPE_CHECKING, Final
+
+from taskgov.scheduling.instants import moment
+from taskgov.scheduling.status_reading import read_conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from taskgov.estimates.kept import Before, KeptEstimates, TeamScore, Waiting
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
+
+OLD: Final = timedelta(hours=1)
+BEYOND: Final = timedelta(days=7)
+"""How far a future goes (`taskgov.estimates.drawing.HORIZON`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenStart:
+    """When a workload starts. Moments are None beyond the horizon of 7 days."""
+
+    made: datetime
+    no_earlier_than: datetime
+    """One future in ten is earlier; the horizon where none of that is within it."""
+    half_by: datetime | None
+    nine_of_ten_by: datetime | None
+    calibrated: bool
+    """Whether it was corrected by what earlier estimates came to."""
+    after: tuple[Before, ...] = ()
+
+    @property
+    def is_sharp(self) -> bool:
+        """Whether two moments are said; else only before when it does not start."""
+        return self.calibrated and self.half_by is not None
+
+    def cell(self, now: datetime) -> str:
+        """Return it as a cell of a table has it: `14:20 / 17:05`, or `after 13:05`."""
+        if not self.is_sharp:
+            return f"after {clock_time(self.no_earlier_than, now)}"
+        late = "7 days" if self.nine_of_ten_by is None else clock_time(self.nine_of_ten_by, now)
+        return f"{clock_time(self.half_by or self.made, now)} / {late}"
+
+    def sentence(self, now: datetime) -> str:
+        """Return it as people say it."""
+        if not self.is_sharp:
+            return f"no earlier than {clock_time(self.no_earlier_than, now)}"
+        late = "not within 7 days" if self.nine_of_ten_by is None else f"by {clock_time(self.nine_of_ten_by, now)}"
+        return f"half of the time by {clock_time(self.half_by or self.made, now)}, nine times of ten {late}"
+
+
+def given_starts(kept: KeptEstimates | None, snapshot: Snapshot) -> dict[str, GivenStart]:
+    """Return the estimates that hold at a snapshot, by Kueue's key of the workload; none of what is kept too long."""
+    if kept is None or snapshot.taken_at - kept.at >= OLD:
+        return {}
+    by_uid = {waiting.uid: waiting for waiting in kept.waiting}
+    found = {}
+    for item in snapshot.kueue.workloads:
+        waiting = by_uid.get(str(item["metadata"].get("uid") or ""))
+        if waiting is not None and _waits_since(item, waiting.made):
+            found[f"{item['metadata'].get('namespace') or ''}/{item['metadata']['name']}"] = given_start(waiting)
+    return found
+
+
+def given_start(waiting: Waiting) -> GivenStart:
+    """Return a kept estimate with moments."""
+    early, half, nine = (_after(waiting.made, seconds) for seconds in (waiting.early, waiting.half, waiting.nine))
+    beyond = waiting.made + BEYOND
+    return GivenStart(waiting.made, early or beyond, half, nine, waiting.calibrated, waiting.after)
+
+
+def next_starts(given: Mapping[str, GivenStart], teams: Mapping[str, str]) -> dict[str, GivenStart]:
+    """Return of each team the estimate of the workload that starts first; `teams` by key of the workload."""
+    found: dict[str, GivenStart] = {}
+    for key, start in sorted(given.items()):
+        team = teams.get(key)
+        if team is not None and (team not in found or _order(start) < _order(found[team])):
+            found[team] = start
+    return found
+
+
+def score_words(score: TeamScore | None, team: str) -> str:
+    """Say how good the last estimates were: `last 100 of team-a: 52 % by the first time, 91 % by the second`."""
+    if score is None or isnan(score.half):
+        return f"no time of an estimate for {team} is over yet"
+    second = "" if isnan(score.nine) else f", {100 * score.nine:.0f} % by the second"
+    return f"last {score.number} of {team}: {100 * score.half:.0f} % by the first time{second}"
+
+
+def clock_time(at: datetime, now: datetime) -> str:
+    """Return a moment as people read it: the time alone on the day of the question."""
+    return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+
+
+def _order(start: GivenStart) -> tuple[datetime, datetime]:
+    return start.half_by or start.made + BEYOND, start.no_earlier_than
+
+
+def _after(made: datetime, seconds: float | None) -> datetime | None:
+    return None if seconds is None else made + timedelta(seconds=seconds)
+
+
+def _waits_since(item: KubernetesObject, made: datetime) -> bool:
+    """Say whether a workload waits, and was not evicted since."""
+    true = {
+        kind: condition for kind, condition in read_conditions(item.get("status") or {}).items() if condition.status
+    }
+    if "QuotaReserved" in true or "Finished" in true or (item.get("spec") or {}).get("active") is False:
+        return False
+    return "Evicted" not in true or moment(true["Evicted"].since) <= made

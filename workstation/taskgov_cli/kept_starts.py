@@ -1,0 +1,104 @@
+"""The estimates that a deployed stack keeps, as far as the caller may read them.
+
+Whoever sees the workloads of all teams reads the document of the cluster; a member reads the part of each team that the
+snapshot was read for. What may not be read, or is not there, is none: the commands say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from taskgov.errors import GovernanceError
+from taskgov.estimates.given import GivenStart, given_starts, next_starts
+from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
+from taskgov.hyperpod.names import team_of_namespace
+from taskgov.kueue.named import named
+from taskgov.snapshot.unseen import Part
+from taskgov_cli.output import console
+from taskgov_cli.own_rights import is_denied
+from taskgov_cli.snapshots import reported
+
+if TYPE_CHECKING:
+    from taskgov.ports import DocumentStore
+    from taskgov.snapshot.model import Snapshot
+
+
+STARTS: Final = "starts by, half / 9 of 10 (UTC)"
+"""The column of a table: two moments, or `after` one before which the job hardly starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableDocuments:
+    """Documents of which those that the caller may not read are as if they were not there: S3 refuses both alike."""
+
+    documents: DocumentStore
+
+    def find(self, key: str) -> bytes | None:
+        """Return what is stored at a key; None where it is not there, or may not be read."""
+        try:
+            return self.documents.find(key)
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+            return None
+
+
+def kept_by(stack: str | None, known: Snapshot) -> KeptEstimates | None:
+    """Return what a stack keeps of a live cluster; None without a stack, and where nothing may be read of it.
+
+    Ends the command with a sentence where AWS cannot be reached.
+    """
+    if stack is None:
+        return None
+    from taskgov_cli.live_reading import documents_of  # noqa: PLC0415 - the AWS SDK, for a stack only
+
+    with reported():
+        return kept_in(documents_of(stack), known)
+
+
+def kept_in(documents: DocumentStore, known: Snapshot) -> KeptEstimates | None:
+    """Return what is kept in a bucket of a cluster, as far as it may be read. Raises GovernanceError."""
+    readable, name = ReadableDocuments(documents), known.cluster.name
+    if not any(gap.part is Part.WORKLOADS for gap in known.unseen):
+        return _read(readable, KEY.format(name))
+    namespaces = next(gap.seen for gap in known.unseen if gap.part is Part.WORKLOADS)
+    parts = [_read(readable, TEAM_KEY.format(name, team_of_namespace(space) or space)) for space in namespaces]
+    some = [part for part in parts if part is not None]
+    if not some:
+        return None
+    return replace(
+        min(some, key=lambda part: part.at),
+        waiting=tuple(waiting for part in some for waiting in part.waiting),
+        waits=sum(part.waits for part in some),
+        scores={team: score for part in some for team, score in part.scores.items()},
+    )
+
+
+def starts_of(stack: str | None, known: Snapshot) -> dict[str, GivenStart] | None:
+    """Return the kept estimates that hold, by Kueue's key of the workload; None where nothing is kept."""
+    kept = kept_by(stack, known)
+    return None if kept is None else given_starts(kept, known)
+
+
+def next_of_teams(given: dict[str, GivenStart] | None, known: Snapshot) -> dict[str, GivenStart] | None:
+    """Return of each team the estimate of the workload that starts first."""
+    teams = {its.key: its.team for its in map(named, known.kueue.workloads)}
+    return None if given is None else next_starts(given, teams)
+
+
+def starts_by_task(given: dict[str, GivenStart] | None, known: Snapshot) -> dict[tuple[str, str], GivenStart] | None:
+    """Return estimates by team and job."""
+    if given is None:
+        return None
+    names = {its.key: (its.team, its.job) for its in map(named, known.kueue.workloads)}
+    return {names[key]: start for key, start in given.items() if key in names}
+
+
+def _read(documents: ReadableDocuments, key: str) -> KeptEstimates | None:
+    stored = documents.find(key)
+    try:
+        return None if stored is None else KeptEstimates.from_bytes(stored)
+    except ValueError as error:
+        console(stderr=True).print(f"{key} cannot be read ({error}); the next look makes it again", markup=False)
+        return None

@@ -1,0 +1,200 @@
+"""What `taskgov when` answers: an estimate that is kept, or one that is computed now from a history."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import TYPE_CHECKING, Final
+
+from taskgov.estimates.all_waiting import EARLY, MOST_BEFORE, needs_exact_model
+from taskgov.estimates.drawing import HORIZON, Drawing, fast, waits_together
+from taskgov.estimates.given import GivenStart, score_words
+from taskgov.estimates.history import basis_of
+from taskgov.estimates.kept import Before
+from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
+from taskgov.estimates.recalibration import known as known_by
+from taskgov.estimates.recalibration import recalibrated
+from taskgov.estimates.scenes import queue_of
+from taskgov.kueue.named import named
+from taskgov.quantities import format_quantity, is_accelerator
+from taskgov.usage.amounts import words
+from taskgov_explain.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from taskgov.estimates.history import History
+    from taskgov.estimates.kept import KeptEstimates
+    from taskgov.futures import Jobs, Setting, Starts
+    from taskgov.scheduling.instants import Instant
+    from taskgov.snapshot.model import Snapshot
+    from taskgov_explain.holders import Holder
+    from taskgov_explain.workload import WorkloadExplanation
+
+EXACT_FUTURES: Final = 20
+"""Fewer futures where the exact model has to play them: each takes as long as many fast ones."""
+ESTIMATED: Final = frozenset(
+    {Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_PREEMPTED_WORKLOADS, Reason.PENDING_EVALUATION}
+)
+"""Those who wait for nothing but their turn. The others start once somebody changes something, or run."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """A workload that runs: in so many futures its end is the last before the start."""
+
+    workload: str
+    """Empty where it is of other teams, which a member does not see."""
+    futures: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartEstimate:
+    """When a job starts. Moments are None where they are not known, or more than 7 days away."""
+
+    workload: str
+    asked_at: datetime
+    reason: Reason
+    because: str
+    """What it waits for."""
+    made_at: datetime | None = None
+    """When the estimate was made."""
+    kept: bool = False
+    """Whether it is one that the stack keeps, and not computed by this command."""
+    half_by: datetime | None = None
+    nine_of_ten_by: datetime | None = None
+    no_earlier_than: datetime | None = None
+    """One future in ten is earlier."""
+    calibrated: bool = False
+    """Whether outcomes of earlier estimates are known, by which this one was corrected."""
+    futures: int = 0
+    waits_for: tuple[WaitsFor, ...] = ()
+    holders: tuple[str, ...] = ()
+    """Whose quota it waits for: what each team holds of it, in words."""
+    record: str = ""
+    """How good earlier estimates for the team were."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> GivenStart | None:
+        """The estimate with its words; None where there is none."""
+        if self.no_earlier_than is None:
+            return None
+        made = self.made_at or self.asked_at
+        return GivenStart(made, self.no_earlier_than, self.half_by, self.nine_of_ten_by, self.calibrated)
+
+
+def plain(known: Snapshot, explained: WorkloadExplanation) -> StartEstimate:
+    """Return what is known without an estimate: why the job waits, or that it runs."""
+    waits = explained.reason in ESTIMATED
+    holders = tuple(_holding(explained.holders)) if waits else ()
+    return StartEstimate(explained.workload, known.taken_at, explained.reason, explained.because, holders=holders)
+
+
+def _holding(holders: Sequence[Holder]) -> Iterator[str]:
+    """Say what each team holds of the quota that a job waits for: accelerators, or all where it asks for none."""
+    leading = [holder for holder in holders if is_accelerator(holder.resource)] or holders
+    for holder in leading:
+        if holder.used:
+            used, guaranteed = words(holder.resource, holder.used), format_quantity(holder.resource, holder.guaranteed)
+            yield f"{holder.team} uses {used} of {holder.instance_type}, {guaranteed} are its own"
+
+
+def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstimates, known: Snapshot) -> StartEstimate:
+    """Return the answer with an estimate that is kept."""
+    return replace(
+        found,
+        made_at=start.made,
+        kept=True,
+        half_by=start.half_by,
+        nine_of_ten_by=start.nine_of_ten_by,
+        no_earlier_than=start.no_earlier_than,
+        calibrated=start.calibrated,
+        futures=kept.futures,
+        waits_for=_named(start.after, known),
+        record=score_words(kept.scores.get(team), team),
+        notes=kept.notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How an estimate is computed: run times that somebody gave (by Kueue's key), how many futures, which seed."""
+
+    said: Mapping[str, timedelta]
+    futures: int = 100
+    seed: int = 1
+
+
+def computed(
+    found: StartEstimate,
+    known: Snapshot,
+    explained: WorkloadExplanation,
+    history: History,
+    asked: Asked,
+    kept: KeptEstimates | None = None,
+) -> StartEstimate:
+    """Return the answer with an estimate that is computed now; corrected by outcomes where they are kept.
+
+    Raises `KeyError` or `ValueError` for odd objects.
+    """
+    now = known.taken_at.timestamp()
+    queue = queue_of(known, asked.said, history.backgrounds)
+    basis = basis_of(history, queue, now)
+    found = replace(found, notes=tuple(basis.notes(explained.team)))
+    if basis.lacks:
+        return found
+    reasons = needs_exact_model(queue.scene)
+    count = min(asked.futures, EXACT_FUTURES) if reasons else asked.futures
+    place = queue.keys.index(explained.key)
+    chance = random.Random(asked.seed)  # noqa: S311 -- the same each time, no secret
+    drawing = Drawing(count, player=_exactly if reasons else fast)
+    drawn = waits_together(queue.scene, [place], basis.run_times, basis.past, chance, drawing)
+    waits = drawn.waits[place]
+    said, calibrated = _corrected(estimate_of(waits), explained.team, kept, now)
+    if reasons:
+        note = f"{count} futures by the exact model: {', '.join(reasons[:3])}"
+        found = replace(found, notes=(*found.notes, note))
+    teams = [job.request.team for job in queue.scene.present]
+    ends = drawn.after[place].most_common(MOST_BEFORE)
+    early = min(quantile(waits, EARLY), said.half)
+    score = kept.scores.get(explained.team) if kept else None
+    return replace(
+        found,
+        made_at=known.taken_at,
+        half_by=_moment(known.taken_at, said.half),
+        nine_of_ten_by=_moment(known.taken_at, said.nine),
+        no_earlier_than=_moment(known.taken_at, early) or known.taken_at + timedelta(seconds=HORIZON),
+        calibrated=calibrated,
+        futures=drawn.futures,
+        waits_for=_named(tuple(Before(queue.uids[job], teams[job], number) for job, number in ends), known),
+        record=score_words(score, explained.team) if kept else "",
+    )
+
+
+def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float) -> tuple[Estimate, bool]:
+    outcomes = known_by([outcome.outcome for outcome in kept.outcomes], now) if kept else []
+    return recalibrated(raw, team, outcomes, now)
+
+
+def _named(ends: tuple[Before, ...], known: Snapshot) -> tuple[WaitsFor, ...]:
+    """Return workloads by their names; those that are not visible, or gone, are one without a name."""
+    names = {str(item["metadata"].get("uid") or ""): named(item).shown for item in known.kueue.workloads}
+    found: dict[str, int] = {}
+    for before in ends:
+        name = names.get(before.uid, "") if before.uid else ""
+        found[name] = found.get(name, 0) + before.futures
+    return tuple(WaitsFor(name, futures) for name, futures in found.items())
+
+
+def _exactly(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:  # noqa: ARG001
+    from taskgov_explain.exact_starts import exact_starts  # noqa: PLC0415 - for the few queues that need it
+
+    return exact_starts(setting, jobs, until)
+
+
+def _moment(asked_at: datetime, seconds: float) -> datetime | None:
+    """Return a moment after another, to the second; None beyond the horizon."""
+    return (asked_at + timedelta(seconds=round(seconds))) if isfinite(seconds) else None
