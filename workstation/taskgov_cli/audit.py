@@ -17,6 +17,7 @@ from taskgov.audit.report_html import headline, report_html, worst_severity
 from taskgov.findings import Severity
 from taskgov.number_text import counted, number
 from taskgov.services.audit_cluster import earlier_audits
+from taskgov.services.kept_starts import task_starts
 from taskgov.services.series_cap import series_findings
 from taskgov_cli import live_reading, snapshots
 from taskgov_cli.files import put
@@ -70,7 +71,8 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
         memory = live_reading.documents_of(stack if snapshot is None else None)
         name = known.cluster.name
         cut = series_findings(memory, name, known.taken_at)
-        report = audit_report(known, earlier_audits(memory, name), beside=cut)
+        starts = task_starts(memory, known)
+        report = audit_report(known, earlier_audits(memory, name), beside=cut, starts=starts)
     files = [] if output is None else write(report, output)
     parts = (*shown(report), *(unfolded(f"written: {file}") for file in files))
     answer(lambda: json.loads(report_json(report)), parts, form, as_json=as_json)

@@ -113,7 +113,7 @@ def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstima
         no_earlier_than=start.no_earlier_than,
         calibrated=start.calibrated,
         futures=kept.futures,
-        waits_for=_named(start.after, known),
+        waits_for=_named(_after(kept, found.workload, known), known),
         record=score_words(kept.scores.get(team), team),
         notes=kept.notes,
     )
@@ -172,6 +172,12 @@ def computed(
         waits_for=_named(tuple(Before(queue.uids[job], teams[job], number) for job, number in ends), known),
         record=score_words(score, explained.team) if kept else "",
     )
+
+
+def _after(kept: KeptEstimates, shown: str, known: Snapshot) -> tuple[Before, ...]:
+    """Return whose end the start of a workload comes after, by the estimate that is kept of it."""
+    uids = {str(item["metadata"].get("uid") or "") for item in known.kueue.workloads if named(item).shown == shown}
+    return next((waiting.after for waiting in kept.waiting if waiting.uid in uids), ())
 
 
 def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float) -> tuple[Estimate, bool]:

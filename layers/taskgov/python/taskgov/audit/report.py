@@ -17,6 +17,7 @@ from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, Workl
 from taskgov.audit.money import Money
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
+from taskgov.estimates.given import GivenStart
 from taskgov.findings import Finding, Severity
 from taskgov.json_form import JsonForm
 from taskgov.usage.tasks import TaskState
@@ -173,6 +174,8 @@ class TaskLine:
     """What it requests: accelerators, or cpu and memory where it requests none."""
     borrowed: str
     """What it holds beyond its team's quota; empty for nothing. Attributed: Kueue counts it by queue."""
+    start: GivenStart | None = None
+    """When it starts, as it was last estimated; None where no estimate of it is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from taskgov.audit.report import (
     Report,
     UsageLine,
 )
-from taskgov.audit.report_tasks import task_lines
+from taskgov.audit.report_tasks import NO_STARTS, Starts, task_lines
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import AuditHistory, AuditPoint, Earlier
 from taskgov.findings import Finding, Severity
@@ -44,23 +44,29 @@ def audit_report(
     *,
     topics: str | None = None,
     beside: Sequence[Finding] = (),
+    starts: Starts = NO_STARTS,
 ) -> Report:
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
     `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
-    `beside` what is found outside the snapshot.
+    `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept.
     """
     plan = plan_quotas(snapshot, mode="plan")
     found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, beside)
-    return build_report(snapshot, plan, cluster_usage(snapshot), found, earlier)
+    return build_report(snapshot, plan, cluster_usage(snapshot), found, earlier, starts)
 
 
 def build_report(
-    snapshot: Snapshot, plan: Plan, usage: ClusterUsage, found: Reported, earlier: Earlier = NO_AUDIT_BEFORE
+    snapshot: Snapshot,
+    plan: Plan,
+    usage: ClusterUsage,
+    found: Reported,
+    earlier: Earlier = NO_AUDIT_BEFORE,
+    starts: Starts = NO_STARTS,
 ) -> Report:
     """Return the report of one moment. Findings come worst first, then by subject; preemptions newest first."""
     now, leases = snapshot.taken_at, lease_book(snapshot, plan)
-    tasks, left_out = task_lines(tasks_of(snapshot))
+    tasks, left_out = task_lines(tasks_of(snapshot), starts=starts)
     return Report(
         version=REPORT_VERSION,
         header=_header(snapshot, plan),

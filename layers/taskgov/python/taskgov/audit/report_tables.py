@@ -75,8 +75,16 @@ def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Tabl
         return Field(Column(label, "number"), lambda line: _duration(max(0, (now - since(line)).total_seconds())))
 
     fields = (*TASKS.fields, lasted("For", lambda line: line.since), lasted("Age", lambda line: line.created))
+    fields = (*fields, Field(STARTS, lambda line: _start(line, now)))
     more = f"{left_out:,} more are left out: taskgov jobs lists all." if left_out else ""
     return replace(TASKS, fields=fields).of(tasks, more)
+
+
+def _start(line: TaskLine, now: datetime) -> Cell:
+    """Return when a task starts; sorted by the first of the two moments."""
+    if line.start is None:
+        return NOTHING, -1.0
+    return line.start.cell(now), (line.start.half_by or line.start.no_earlier_than).timestamp()
 
 
 def _priority(line: TaskLine) -> str:
@@ -176,6 +184,11 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
         name("Resource", lambda line: short_resource(line.resource)),
         Field(Column("Amount", "number"), lambda line: number_cell(line.amount, line.unit)),
     ),
+)
+STARTS: Final = Column(
+    "Starts by (UTC)",
+    "name",
+    "Half of the time by the first moment, nine times of ten by the second; `after` one: hardly earlier. Estimated.",
 )
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",

@@ -13,7 +13,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.audit.owners import known_teams
 from taskgov.audit.report import LoanLine, PreemptionLine, TaskLine, UsageLine
 from taskgov.audit.report_build import leading_first, loan_line, preemption_line, usage_line
-from taskgov.audit.report_tasks import task_lines
+from taskgov.audit.report_tasks import NO_STARTS, Starts, task_lines
 from taskgov.kueue.named import named
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -62,8 +62,8 @@ class TeamPage:
         return KEY.format(cluster=self.cluster_name, team=self.team)
 
 
-def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
-    """Yield the page of every team that has a quota, a promise or a task, by name."""
+def team_pages(snapshot: Snapshot, starts: Starts = NO_STARTS) -> Iterator[TeamPage]:
+    """Yield the page of every team that has a quota, a promise or a task, by name; `starts` are kept estimates."""
     usage, leases = cluster_usage(snapshot), lease_book(snapshot)
     tasks = _grouped((task.team, task) for task in tasks_of(snapshot))
     said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
@@ -72,7 +72,7 @@ def team_pages(snapshot: Snapshot) -> Iterator[TeamPage]:
     leased = _grouped((team, lease) for lease in leases for team in dict.fromkeys((lease.borrower, lease.donor)))
     preempted = _grouped((preemption.team, preemption) for preemption in reversed(usage.preemptions))
     for team in sorted({*known_teams(snapshot), *tasks}):
-        shown, left_out = task_lines(tasks.get(team, ()))
+        shown, left_out = task_lines(tasks.get(team, ()), starts=starts)
         its_leases = tuple(leased.get(team, ()))
         yield TeamPage(
             team=team,

@@ -7,7 +7,7 @@ none until the next look. Estimates of an hour ago and more are not shown: nobod
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import isnan
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +16,8 @@ from taskgov.scheduling.status_reading import read_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
-    from taskgov.estimates.kept import Before, KeptEstimates, TeamScore, Waiting
+    from taskgov.estimates.kept import KeptEstimates, TeamScore, Waiting
     from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 OLD: Final = timedelta(hours=1)
@@ -37,7 +36,6 @@ class GivenStart:
     nine_of_ten_by: datetime | None
     calibrated: bool
     """Whether it was corrected by what earlier estimates came to."""
-    after: tuple[Before, ...] = ()
 
     @property
     def is_sharp(self) -> bool:
@@ -76,7 +74,7 @@ def given_start(waiting: Waiting) -> GivenStart:
     """Return a kept estimate with moments."""
     early, half, nine = (_after(waiting.made, seconds) for seconds in (waiting.early, waiting.half, waiting.nine))
     beyond = waiting.made + BEYOND
-    return GivenStart(waiting.made, early or beyond, half, nine, waiting.calibrated, waiting.after)
+    return GivenStart(waiting.made, early or beyond, half, nine, waiting.calibrated)
 
 
 def next_starts(given: Mapping[str, GivenStart], teams: Mapping[str, str]) -> dict[str, GivenStart]:

@@ -23,6 +23,7 @@ from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, 
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import said_of
+from taskgov.services.kept_starts import task_starts
 from taskgov.services.series_cap import series_findings
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
@@ -58,7 +59,8 @@ class AuditCluster:
         name = snapshot.cluster.name
         earlier = earlier_audits(self.documents, name, request.run_id)
         cut = series_findings(self.documents, name, snapshot.taken_at)
-        report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with, beside=cut)
+        starts = task_starts(self.documents, snapshot)
+        report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with, beside=cut, starts=starts)
         pointers = self._store(report)
         TeamPages(self.documents).write(snapshot)
         body = history_to_json(history_after(report, earlier))

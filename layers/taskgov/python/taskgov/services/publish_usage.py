@@ -20,9 +20,9 @@ from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
 from taskgov.services.happenings import RECENT, preempted_id
+from taskgov.services.kept_starts import MeasureStarts
 from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
-from taskgov.services.measure_starts import MeasureStarts
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of

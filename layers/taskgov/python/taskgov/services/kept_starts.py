@@ -1,4 +1,4 @@
-"""How good were estimates of starts? As metrics, from what `estimate_starts` keeps."""
+"""What `estimate_starts` keeps, for whoever shows or measures it: metrics of how good estimates were, reports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from datetime import datetime
 from math import isnan
 
 from taskgov.errors import InvalidRequestError
-from taskgov.estimates.given import OLD
+from taskgov.estimates.given import OLD, GivenStart, given_starts
 from taskgov.estimates.kept import KEY, KeptEstimates
 from taskgov.estimates.recalibration import ENOUGH
+from taskgov.kueue.named import named
 from taskgov.ports import DocumentStore, Measurement
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import Failures
@@ -23,6 +24,16 @@ def kept_estimates(documents: DocumentStore, cluster_name: str) -> KeptEstimates
         return None if stored is None else KeptEstimates.from_bytes(stored)
     except ValueError as error:
         raise InvalidRequestError(f"{key} cannot be read ({error}); the next look makes it again") from error
+
+
+def task_starts(documents: DocumentStore, snapshot: Snapshot) -> dict[tuple[str, str], GivenStart]:
+    """Return the estimates that hold, by team and job; none of a damaged document, which the next look reports."""
+    try:
+        given = given_starts(kept_estimates(documents, snapshot.cluster.name), snapshot)
+    except InvalidRequestError:
+        return {}
+    names = {its.key: (its.team, its.job) for its in map(named, snapshot.kueue.workloads)}
+    return {names[key]: start for key, start in given.items()}
 
 
 @dataclass(frozen=True, slots=True)
