@@ -70,7 +70,7 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
 
 # What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus and not estimates
+FAST := not slow and not faults and not faults_deep and not mass_loss and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus and not estimates
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -88,6 +88,10 @@ test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in
 .PHONY: test-faults-deep
 test-faults-deep: $(READY) ## Break every call of a run in every way, and play 5,000 pairs of faults (continues where it stopped)
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
+
+.PHONY: test-mass-loss
+test-mass-loss: $(READY) ## Let 300 teams lose half of 3,000 nodes on the embedded stack: held, noticed, approved, applied
+	@$(BIN)/pytest --quiet -m mass_loss tests/mass_loss $(ARGS)
 
 .PHONY: test-fuzz
 test-fuzz: $(READY) ## Feed 20,000 damaged events, documents, items and payloads, and 50,000 objects for the scheduling model: each is handled or refused with a reason
@@ -226,7 +230,7 @@ bench-advise: $(READY) ## Measure what advice would have been worth on a trace (
 	@$(BIN)/python -m benchmarks.advise $(TRACE) --gpus $(or $(GPUS),600,450,300) $(ARGS)
 
 .PHONY: bench
-bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--scale 1 --json --row plan_quotas")
+bench: $(READY) ## Measure what grows with the cluster, in one table (ARGS="--scale 1 --json --row plan_quotas --keep")
 	@$(BIN)/python -m benchmarks.scale $(ARGS)
 
 .PHONY: cost
