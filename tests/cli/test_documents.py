@@ -50,6 +50,19 @@ def test_a_good_document_is_valid(runner: CliRunner, tmp_path: Path) -> None:
     assert (result.exit_code, "valid policy document" in result.output) == (0, True)
 
 
+@pytest.mark.parametrize(("text", "code"), [(GOOD, 0), (GOOD.replace("50", "500"), 1)])
+def test_a_document_may_come_from_standard_input(runner: CliRunner, text: str, code: int) -> None:
+    result = runner.invoke(app, ["validate", "-"], input=text)
+    assert result.exit_code == code, result.output
+    assert result.output.startswith("standard input ")
+
+
+def test_standard_input_is_read_once_and_a_file_that_is_missing_is_named(runner: CliRunner, tmp_path: Path) -> None:
+    for words, rule in ((["-", "-"], "standard input can be read once"), (["no.yaml"], "'no.yaml' does not exist")):
+        result = runner.invoke(app, ["validate", *words], input=GOOD, env={"COLUMNS": "200"})
+        assert (result.exit_code, rule in result.output) == (2, True)
+
+
 def test_a_bad_document_gets_every_violation_at_once(runner: CliRunner, tmp_path: Path) -> None:
     bad = GOOD.replace("taskgov/v1", "taskgov/v2").replace("percent: 50", "percent: 500").replace("team-a", "Team A")
     result = runner.invoke(app, ["validate", str(written(tmp_path, bad)), "--json"])

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from taskgov_cli import in_process, output
 from taskgov_cli.failures import SafeGroup
 from taskgov_cli.files import put
+from taskgov_cli.grid import LONGEST_WORD, table
 from taskgov_cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -63,12 +64,12 @@ def test_ctrl_c_in_a_command_that_another_types_ends_both() -> None:
 
 
 def run(
-    words: list[str], settings: dict[str, str] | None = None, redirect: str = ""
+    words: list[str], settings: dict[str, str] | None = None, redirect: str = "", program: str = "/bin/sh"
 ) -> subprocess.CompletedProcess[str]:
     """Type a command in a shell, with a redirection."""
     command = f'"$0" -m taskgov_cli "$@" {redirect}'
     return subprocess.run(  # noqa: S603 -- our own module
-        ["/bin/sh", "-c", command, sys.executable, *words],
+        [program, "-c", command, sys.executable, *words],
         env={**os.environ, **(settings or {})},
         capture_output=True,
         text=True,
@@ -114,6 +115,39 @@ def test_a_narrow_terminal_gets_narrow_lines_and_a_pipe_whole_ones(words: list[s
     assert "…" not in narrow.stdout
     assert "\x1b" not in narrow.stdout + wide.stdout
     assert max(map(len, wide.stdout.splitlines())) > 60
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("words", ANSWERS, ids=lambda words: words[0])
+def test_no_ordinary_word_is_cut_where_the_terminal_is_narrow(words: list[str], columns: int) -> None:
+    text = CliRunner().invoke(app, [*words, "-s", SAMPLE], env={"COLUMNS": str(columns)}).stdout
+    wide = CliRunner().invoke(app, [*words, "-s", SAMPLE, "--format", "wide"]).stdout
+    whole = set(re.findall(r"[^\s,:]+", wide))
+    folded = [word for word in whole if len(word) > LONGEST_WORD]
+    cut = {
+        word for word in re.findall(r"[^\s,:]+", text) if word not in whole and not any(word in one for one in folded)
+    }
+    assert cut == set()
+    long = [line for line in text.splitlines() if len(line.rstrip()) > columns]
+    assert [line for line in long if not line.startswith((" ", "written: "))] == []
+
+
+def test_a_narrow_table_is_a_block_for_each_row() -> None:
+    grid = table("Teams", ("team", "type", "quota #", "because", "leased #"), [("a", "ml.g5.8xlarge", 1, "x, y", "")])
+    screen = io.StringIO()
+    Console(file=screen, width=24).print(grid)
+    assert [line.rstrip() for line in screen.getvalue().splitlines()] == [
+        "Teams",
+        " a",
+        "   type ml.g5.8xlarge,",
+        "   quota 1",
+        "   because: x, y",
+    ]
+
+
+def test_a_reader_that_stops_ends_a_command_as_in_a_shell() -> None:
+    ended = run(["schema"], redirect="| true; echo ${PIPESTATUS[0]}", program="/bin/bash")
+    assert (ended.stdout.strip(), ended.stderr) == ("141", "")
 
 
 @pytest.mark.parametrize("words", ANSWERS, ids=lambda words: words[0])

@@ -55,7 +55,7 @@ def prose_of(markdown: str) -> str:
 
 
 def of_python(source: str) -> Iterator[Text]:
-    """Yield docstrings and comments, and of the other strings those with two words in plain letters: they are messages.
+    """Yield docstrings and comments, and of the other strings those of several words, one in plain letters: messages.
 
     What an f-string fills in is `{}`. Code in backticks and doctests is blank.
     """
@@ -69,7 +69,7 @@ def of_python(source: str) -> Iterator[Text]:
             text = node.value
         else:
             continue
-        if node in documenting or len(_WORD.findall(text)) >= 2:
+        if node in documenting or (" " in text.strip() and _WORD.search(text)):
             yield node.lineno, _CODE.sub(_blank, text)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:

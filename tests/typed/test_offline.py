@@ -45,5 +45,5 @@ def test_what_a_page_types_on_files_ends_as_it_says(page: str, tmp_path: Path, m
 
 def test_the_readme_asks_its_questions_of_the_examples() -> None:
     asked = [one.text for one in typed_on_files()["README.md"] if "-s " in one.text]
-    assert len(asked) >= 8
+    assert len(asked) >= 7
     assert [text for text in asked if "-s examples/snapshot.json" not in text] == []

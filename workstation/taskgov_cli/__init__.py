@@ -2,3 +2,5 @@
 
 INTERRUPTED = 130
 """The exit code of a shell for SIGINT."""
+NOT_READ = 141
+"""The exit code of a shell for SIGPIPE: the program at the other end of the pipe stopped reading."""

@@ -133,4 +133,4 @@ def _figures(totals: Totals) -> str:
     names = ("healthy", "guaranteed", "used", "borrowed", "idle", "over_quota")
     amounts = ", ".join(f"{number(getattr(totals, name))} {name.replace('_', ' ')}" for name in names)
     waiting = counted(totals.pending_workloads, "workload waits", "workloads wait")
-    return f"{totals.unit}: {amounts}. {waiting}, {counted(totals.preemptions, 'preemption')} remembered."
+    return f"{totals.unit}: {amounts}. {waiting}, {counted(totals.preemptions, 'preemption')} recorded."

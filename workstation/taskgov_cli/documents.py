@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import RenderableType
@@ -19,10 +19,24 @@ from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import NO, OK, AsJson, findings_table
 
+STDIN: Final = "-"
+
+
+def there(files: list[Path]) -> list[Path]:
+    """Return the documents of a command line: files that exist, and `-` for standard input, once.
+
+    Raises `typer.BadParameter`. Typer's own `exists` refuses `-` for paths.
+    """
+    if missing := [str(file) for file in files if str(file) != STDIN and not file.exists()]:
+        raise typer.BadParameter(f"file {missing[0]!r} does not exist")
+    if sum(str(file) == STDIN for file in files) > 1:
+        raise typer.BadParameter(f"{STDIN!r}: standard input can be read once")
+    return files
+
 
 def body_of(file: Path) -> bytes:
     """Return what a file holds; `-` is standard input."""
-    return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    return sys.stdin.buffer.read() if str(file) == STDIN else file.read_bytes()
 
 
 def as_data(read: Sequence[tuple[Path, ParsedPolicy]]) -> dict[str, Any] | list[dict[str, Any]]:
@@ -45,10 +59,11 @@ def _as_data(parsed: ParsedPolicy) -> dict[str, Any]:
 
 def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
     """Return the answer for people."""
+    name = "standard input" if str(file) == STDIN else str(file)
     rows = [(violation.path, violation.value, violation.rule) for violation in parsed.violations]
-    yield table(f"{file} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
+    yield table(f"{name} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
     if not rows:
-        yield Text.assemble((str(file), "bold"), " is a valid policy document", style="green")
+        yield Text.assemble((name, "bold"), " is a valid policy document", style="green")
     yield findings_table(parsed.warnings)
 
 
@@ -72,9 +87,8 @@ def validate(
     policies: Annotated[
         list[Path],
         typer.Argument(
-            exists=True,
             dir_okay=False,
-            allow_dash=True,
+            callback=there,
             metavar="POLICY...",
             help="Policy documents, YAML or JSON; - is standard input.",
         ),

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
-from taskgov_cli import INTERRUPTED
+from taskgov_cli import INTERRUPTED, NOT_READ
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
@@ -89,8 +89,11 @@ class SafeGroup(TyperGroup):
                 raise  # the end of what a person types
             typer.echo("\nInterrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from error
-        except (typer.Exit, BrokenPipeError):
-            raise  # how commands end; where nobody reads on, click ends quietly
+        except typer.Exit:
+            raise  # how commands end
+        except BrokenPipeError as error:  # `taskgov ... | head`: not exit code 1, which is an answer
+            _leave_output()
+            raise typer.Exit(NOT_READ) from error
         except Exception as error:
             ending = ending_of(error)
             if ending is None:

@@ -1,17 +1,32 @@
-"""A table as a value: a title, columns, rows. What is printed, as text, Markdown or CSV, is made from it."""
+"""A table as a value: a title, columns, rows. What is printed, as text, Markdown or CSV, is made from it.
+
+A terminal that is too narrow for the columns gets a block of lines for each row instead of words cut into letters.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
+from rich.cells import cell_len
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from taskgov.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+LONGEST_WORD: Final = 24
+"""Columns have room for words of this length; longer ones (names of nodes, ARNs) may be folded."""
+GAP: Final = 2
+"""The space between two columns, and around the first and the last together."""
+INDENT: Final = 3
+"""Of what stands below the first cell of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +45,30 @@ class Grid:
         """Return the table without its title, for a place that names it already."""
         return replace(self, title="")
 
-    def __rich__(self) -> Table:
-        """Return the table that rich prints."""
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the table; without its empty columns or as a block for each row where it would not fit."""
+        for grid in (self, self._without_empty_columns()):
+            if grid._least_width() <= options.max_width:  # noqa: SLF001 - of the same class
+                yield grid._as_table()  # noqa: SLF001 - of the same class
+                return
+        yield from self._as_blocks(options.max_width)
+
+    def _least_width(self) -> int:
+        """Return the width below which words of ordinary length are folded."""
+        cells = zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
+        longest = (max((cell_len(word) for text in column for word in text.split()), default=0) for column in cells)
+        return sum(min(width, LONGEST_WORD) + GAP for width in longest)
+
+    def _without_empty_columns(self) -> Grid:
+        kept = [at for at in range(len(self.columns)) if at == 0 or any(row[at].plain for row in self.rows)]
+        return replace(
+            self,
+            columns=tuple(self.columns[at] for at in kept),
+            numeric=tuple(self.numeric[at] for at in kept),
+            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
+        )
+
+    def _as_table(self) -> Table:
         result = Table(
             title=self.title or None, title_justify="left", title_style="bold", header_style="bold", box=None
         )
@@ -40,6 +77,34 @@ class Grid:
         for row in self.rows:
             result.add_row(*row)
         return result
+
+    def _as_blocks(self, width: int) -> Iterator[RenderableType]:
+        """Yield each row as its first cell, and below it the others: short ones together, a long one on its own."""
+        if self.title:
+            yield Text(self.title, style="bold")
+        for first, *others in self.rows:
+            yield Padding(first, (0, 0, 0, 1))
+            named = [(name, cell) for name, cell in zip(self.columns[1:], others, strict=True) if cell.plain]
+            for short, group in groupby(named, key=lambda pair: _is_short(pair[1].plain)):
+                parts = [Text.assemble(name, " " if short else ": ", cell) for name, cell in group]
+                for line in _filled(parts, width - INDENT) if short else parts:
+                    yield Padding(line, (0, 0, 0, INDENT))
+
+
+def _is_short(text: str) -> bool:
+    return cell_len(text) <= LONGEST_WORD and "," not in text
+
+
+def _filled(parts: Sequence[Text], width: int) -> Iterator[Text]:
+    """Yield lines of parts with commas between them, none of which is longer than the width if a part is not."""
+    line: list[Text] = []
+    for part in parts:
+        if line and sum(cell_len(held.plain) + 2 for held in line) + cell_len(part.plain) + 1 > width:
+            yield Text(", ").join(line) + Text(",")
+            line = []
+        line.append(part)
+    if line:
+        yield Text(", ").join(line)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, main: bool = False) -> Grid:
