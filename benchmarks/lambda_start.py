@@ -40,6 +40,7 @@ SAMPLES = {
     "ApplyChangeFunction": "apply_change",
     "VerifyPlanFunction": "verify_plan",
     "PublishUsageFunction": "publish_usage",
+    "EstimateStartsFunction": "estimate_starts",
     "AuditClusterFunction": "audit_cluster",
     "ReceiveEventFunction": "receive_event.sqs",
 }

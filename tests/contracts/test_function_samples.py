@@ -11,6 +11,7 @@ from taskgov.contracts.orders import StopOrder, caller_of, order_of
 from taskgov.contracts.steps import (
     ApplyChangeRequest,
     AuditClusterRequest,
+    EstimateStartsRequest,
     PlanQuotasRequest,
     PublishUsageRequest,
     ReadSnapshotRequest,
@@ -27,6 +28,7 @@ MODELS: dict[str, type[StepModel]] = {
     "publish_usage": PublishUsageRequest,
     "publish_usage.all": PublishUsageRequest,
     "audit_cluster": AuditClusterRequest,
+    "estimate_starts": EstimateStartsRequest,
 }
 
 

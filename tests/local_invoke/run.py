@@ -46,6 +46,7 @@ TRIALS = (
     Trial("VerifyPlanFunction", "verify_plan", lambda a: not a["problems"] and not a["refused"]),
     Trial("PublishUsageFunction", "publish_usage", lambda a: a["published"] > 0),
     Trial("PublishUsageFunction", "publish_usage.all", lambda a: a["published"] > 0),
+    Trial("EstimateStartsFunction", "estimate_starts", lambda a: a["unreadable"] == 0 and "estimated" in a),
     Trial("AuditClusterFunction", "audit_cluster", lambda a: a["clusterName"] == "ml-cluster" and a["report"]["html"]),
     Trial("TakeOrderFunction", "take_order", lambda a: a["statusCode"] == 200),
     Trial("ReceiveEventFunction", "receive_event.sqs", lambda a: a == {"batchItemFailures": []}),

@@ -30,6 +30,7 @@ COMMANDS = {
     "`taskgov jobs --mine`": ("jobs", *LIVE, "--team", "team-a", "--mine"),
     "`taskgov explain TEAM/JOB`": ("explain", "team-a/a-pytorchjob", *LIVE),
     "`taskgov explain --team`": ("explain", "--team", "team-a", *LIVE),
+    "`taskgov when TEAM/JOB`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
     "`taskgov report --team`": ("report", "ml-cluster", "--team", "team-a"),
 }
 KINDS: tuple[JobKind, ...] = ("PyTorchJob", "HyperPodPyTorchJob", "RayJob", "Job")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Hint, parse_event
-from taskgov.contracts.steps import PublishUsageRequest
+from taskgov.contracts.steps import EstimateStartsRequest, PublishUsageRequest
 from taskgov.services.metric_catalogue import ALL_CLUSTERS, AUDITS_MISSED, CLUSTER_UNREADABLE
 from taskgov_embedded.stepfunctions.execution import MOST_EXPRESS_SECONDS
 from taskgov_embedded.stepfunctions.host import Ended, TaskFailedError
@@ -77,7 +77,8 @@ class FanOut:
                 self.metrics.append(arguments)
                 return self.count()
             case "lambda:invoke":
-                asked = PublishUsageRequest.parse(arguments["Payload"])
+                starts = arguments["FunctionName"] == SUBSTITUTIONS["EstimateStartsFunction"]
+                asked = (EstimateStartsRequest if starts else PublishUsageRequest).parse(arguments["Payload"])
                 self._note(asked.cluster_arn or "", (self.execution.moment - START).total_seconds(), asked)
                 return {"Payload": {"published": 1}}
             case "sqs:sendMessage":
@@ -121,7 +122,7 @@ def named(monkeypatch: pytest.MonkeyPatch) -> Any:
     machines.written.cache_clear()
 
 
-WORKS = pytest.mark.parametrize("work", ["usage", "resync", "audit"])
+WORKS = pytest.mark.parametrize("work", ["usage", "starts", "resync", "audit"])
 
 
 @WORKS
@@ -178,11 +179,11 @@ def test_an_eks_cluster_is_known_by_the_name_of_its_document_and_no_hyperpod_clu
 def test_without_a_governed_cluster_one_look_says_so_and_nothing_else_is_begun(named: Callable[[str], None]) -> None:
     named("")
     begun = {}
-    for work in ("usage", "resync", "audit"):
+    for work in ("usage", "starts", "resync", "audit"):
         fan_out = FanOut([page("one", "two")])
         assert fan_out.run(work).output == {"clusters": 0}
         begun[work] = fan_out.sent
-    assert begun == {"usage": [PublishUsageRequest()], "resync": [], "audit": []}
+    assert begun == {"usage": [PublishUsageRequest()], "starts": [], "resync": [], "audit": []}
 
 
 @pytest.mark.parametrize(
@@ -191,6 +192,7 @@ def test_without_a_governed_cluster_one_look_says_so_and_nothing_else_is_begun(n
         ("usage", 1, 0, 1),
         ("usage", 10, 9, 1),
         ("usage", 200, 39, 5),
+        ("starts", 200, 39, 5),
         ("resync", 1, 0, 1),
         ("resync", 10, 27, 1),
         ("resync", 200, 597, 1),
@@ -224,12 +226,14 @@ def test_the_last_turn_leaves_a_look_its_time_and_a_message_may_be_delayed_so_lo
         work: int(rhythm.partition(f"'{work}'")[2].partition("'within': ")[2].partition("}")[0]) for work in WITHIN
     }
     assert within == WITHIN
-    look = definition("fan_out")["States"]["Begin each"]["ItemProcessor"]["States"]["Look at the usage"]
-    assert within["usage"] + look["TimeoutSeconds"] < definition("fan_out")["TimeoutSeconds"] <= MOST_EXPRESS_SECONDS
+    states = definition("fan_out")["States"]["Begin each"]["ItemProcessor"]["States"]
+    whole = definition("fan_out")["TimeoutSeconds"]
+    for work, look in (("usage", states["Look at the usage"]), ("starts", states["Estimate the starts"])):
+        assert within[work] + look["TimeoutSeconds"] < whole <= MOST_EXPRESS_SECONDS
     assert within["resync"] <= 900  # SendMessage, DelaySeconds
 
 
-WITHIN = {"usage": 40, "resync": 600, "audit": 1800}
+WITHIN = {"usage": 40, "starts": 40, "resync": 600, "audit": 1800}
 
 
 def test_a_run_is_asked_for_by_an_event_that_names_the_cluster() -> None:
@@ -260,9 +264,10 @@ def test_an_audit_that_was_started_already_is_no_failure() -> None:
     "error",
     ["ThrottledError", "UpstreamError", "InvalidRequestError", "KeyError", "Sandbox.Timedout", "States.Timeout"],
 )
-def test_a_look_that_fails_or_hangs_is_its_clusters_own_metric_and_holds_up_no_other(error: str) -> None:
+@pytest.mark.parametrize("work", ["usage", "starts"])
+def test_a_look_that_fails_or_hangs_is_its_clusters_own_metric_and_holds_up_no_other(error: str, work: str) -> None:
     fan_out = FanOut([page("a", "b", "c")], begin=failing("b", error))
-    assert fan_out.run("usage").error is None
+    assert fan_out.run(work).error is None
     assert fan_out.names == ["a", "c"]
     (put,) = fan_out.metrics
     assert put == counted(CLUSTER_UNREADABLE.name, "b")
@@ -285,7 +290,7 @@ def test_a_run_that_cannot_be_asked_for_fails_the_execution_after_the_others() -
     )
 
 
-@pytest.mark.parametrize("work", ["usage", "audit"])
+@pytest.mark.parametrize("work", ["usage", "starts", "audit"])
 def test_what_fails_and_cannot_be_counted_fails_the_execution_after_the_others(work: str) -> None:
     fan_out = FanOut([page("a", "b", "c")], begin=failing("b", "KeyError"), count=refuse)
     ended = fan_out.run(work)

@@ -1,7 +1,7 @@
 """What documentation and tests say of the catalogue of metrics as a whole: its table, and how many a cluster has."""
 
 from taskgov.services.metric_catalogue import METRICS
-from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_SEVERITY, PER_TEAM, WHOLE_CLUSTER, Metric
+from taskgov.services.metric_form import PER_CAPACITY, PER_QUANTILE, PER_QUOTA, PER_SEVERITY, PER_TEAM, WHOLE_CLUSTER, Metric
 
 
 def catalogue_markdown() -> str:
@@ -21,10 +21,11 @@ def metric_count(*, teams: int, types: int, quotas: int) -> int:
     team, reason and preempting team in the hours in which it occurs.
 
     >>> metric_count(teams=10, types=2, quotas=20)
-    236
+    258
     """
-    severities = 4
+    severities, quantiles = 4, 2
     numbers = {PER_QUOTA: quotas, PER_CAPACITY: types, PER_TEAM: teams, PER_SEVERITY: severities, WHOLE_CLUSTER: 1}
+    numbers[PER_QUANTILE] = quantiles * (teams + 1)  # and of all teams together
     return sum(numbers.get(metric.dimensions, 0) for metric in METRICS)
 
 

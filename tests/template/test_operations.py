@@ -156,7 +156,7 @@ def test_a_schedule_has_a_role_retries_and_a_dead_letter_queue_but_where_a_minut
 ) -> None:
     target = SCHEDULES[name]["Target"]
     assert references(target["RoleArn"]) == {"ScheduleRole"}
-    queues = set() if name == "PublishUsageSchedule" else {"DeliveryDeadLetterQueue"}
+    queues = set() if name in {"PublishUsageSchedule", "EstimateStartsSchedule"} else {"DeliveryDeadLetterQueue"}
     assert references(target.get("DeadLetterConfig")) == queues
     assert target["RetryPolicy"]["MaximumRetryAttempts"] > 0
     assert references(SCHEDULES[name]["GroupName"]) == {"Schedules"}
@@ -168,6 +168,7 @@ def test_the_schedules_start_the_fan_out_each_for_its_own_work() -> None:
     assert {references(one["Target"]["Arn"]).pop() for one in SCHEDULES.values()} == {"FanOutStateMachine"}
     assert {name: work["for"] for name, work in works.items()} == {
         "PublishUsageSchedule": "usage",
+        "EstimateStartsSchedule": "starts",
         "ResyncAllSchedule": "resync",
         "AuditAllSchedule": "audit",
     }

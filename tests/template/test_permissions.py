@@ -163,8 +163,9 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
         "ReceiveEventRole": {"policies/*"},
         "ApplyChangeRole": {"plans/*", "policies/*"},
         "VerifyPlanRole": {"plans/*", "policies/*"},
-        "PublishUsageRole": {"plans/*", "policies/*", "memory/*", "work/*"},
-        "AuditClusterRole": {"policies/*", "memory/*"},
+        "PublishUsageRole": {"plans/*", "policies/*", "memory/*", "work/*", "starts/*/estimates.json.gz"},
+        "EstimateStartsRole": {"policies/*", "work/*", "memory/*/work.json.gz", "starts/*"},
+        "AuditClusterRole": {"policies/*", "memory/*", "starts/*/estimates.json.gz"},
         "TakeOrderRole": {"plans/*", "policies/*"},
     }
 
@@ -222,6 +223,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
             "work/*",
             "reports/*/teams/*",
         },
+        "EstimateStartsRole": {"starts/*"},
         "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
         "TakeOrderRole": {"policies/*"},
     }

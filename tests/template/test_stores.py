@@ -50,8 +50,8 @@ def test_what_travels_between_steps_expires_and_what_people_wrote_does_not(stack
     (bucket,) = stack.resources_of("AWS::S3::Bucket").values()
     rules = {rule["Prefix"]: rule for rule in bucket["LifecycleConfiguration"]["Rules"] if "Prefix" in rule}
     expiring = {prefix for prefix, rule in rules.items() if "ExpirationInDays" in rule}
-    assert expiring == {"snapshots/", "plans/", "reports/", "work/"}
-    assert rules["work/"]["ExpirationInDays"] == {"Ref": "HistoryDays"}
+    assert expiring == {"snapshots/", "plans/", "reports/", "work/", "starts/"}
+    assert rules["work/"]["ExpirationInDays"] == rules["starts/"]["ExpirationInDays"] == {"Ref": "HistoryDays"}
     assert set(rules) - expiring == {"policies/", "memory/"}
     assert {rule["Status"] for rule in rules.values()} == {"Enabled"}
 

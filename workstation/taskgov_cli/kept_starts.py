@@ -72,6 +72,7 @@ def kept_in(documents: DocumentStore, known: Snapshot) -> KeptEstimates | None:
         waiting=tuple(waiting for part in some for waiting in part.waiting),
         waits=sum(part.waits for part in some),
         scores={team: score for part in some for team, score in part.scores.items()},
+        outcomes=tuple(outcome for part in some for outcome in part.outcomes),
     )
 
 

@@ -16,7 +16,7 @@ from taskgov_cli.formats import Format, answer
 from taskgov_cli.kept_starts import ReadableDocuments, kept_in
 from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.own_rights import OwnRights, namespaces_of
-from taskgov_cli.when_estimate import ESTIMATED, Asked, StartEstimate, computed, of_kept, plain
+from taskgov_cli.when_estimate import ESTIMATED, Asked, StartEstimate, computed, of_kept, plain, with_earlier
 from taskgov_cli.when_history import kept_history, read_history
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.kept import KeptEstimates
     from taskgov.ports import DocumentStore
     from taskgov.snapshot.model import Snapshot
+    from taskgov_cli.when_estimate import Earlier
 
 _MEMBERS: Final = (
     "an estimate needs all queues and workloads, and your rights show only a part of them; "
@@ -138,9 +139,11 @@ def _estimate(
         raise ValueError(_MEMBERS)
     explained = explain_workload(known, workload, asked.said) if is_whole else explain_own_workload(known, workload)
     found = plain(known, explained)
+    kept = kept_in(documents, known) if documents is not None else None
+    if kept is not None:
+        found = with_earlier(found, kept, explained.team, known)
     if explained.reason not in ESTIMATED:
         return found
-    kept = kept_in(documents, known) if documents is not None else None
     if history is not None:
         past = read_history(history, known.taken_at.timestamp())
         return computed(found, known, explained, past, asked)
@@ -176,11 +179,18 @@ def _shown(found: StartEstimate) -> Iterator[RenderableType]:
         yield Text(f"  Of {found.futures} futures of the queue, half start it by {half}, nine of ten by {nine}.")
     if found.futures and not found.calibrated:
         yield Text("  Not calibrated: too few outcomes of earlier estimates are known.", style="dim")
+    yield from (Text(f"  {earlier.words(found.asked_at)}") for earlier in _told(found))
     if found.record:
         yield Text(f"  {found.record}")
     if found.kept and found.made_at is not None:
         yield Text(f"  estimated at {clock_time(found.made_at, found.asked_at)} UTC", style="dim")
     yield from (Text(f"  {note}", style="dim") for note in found.notes)
+
+
+def _told(found: StartEstimate) -> tuple[Earlier, ...]:
+    """Return the estimates that people are shown: of a job that started the first and the last one."""
+    started = tuple(earlier for earlier in found.earlier if earlier.started_at is not None)
+    return started if len(started) < 3 else (started[0], started[-1])
 
 
 def _sentence(found: StartEstimate) -> str:

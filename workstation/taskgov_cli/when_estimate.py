@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.all_waiting import EARLY, MOST_BEFORE, needs_exact_model
 from taskgov.estimates.drawing import HORIZON, Drawing, fast, waits_together
-from taskgov.estimates.given import GivenStart, score_words
+from taskgov.estimates.given import GivenStart, clock_time, score_words
 from taskgov.estimates.history import basis_of
 from taskgov.estimates.kept import Before
 from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
@@ -51,6 +51,33 @@ class WaitsFor:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """An earlier estimate of the job, and what came of it. Moments are None beyond 7 days."""
+
+    made_at: datetime
+    half_by: datetime | None
+    nine_of_ten_by: datetime | None
+    started_at: datetime | None
+    """None where it has not started."""
+
+    def words(self, now: datetime) -> str:
+        """Say what was estimated, and how it came."""
+        made, *times = (
+            "more than 7 days later" if at is None else clock_time(at, now)
+            for at in (self.made_at, self.half_by, self.nine_of_ten_by)
+        )
+        said = f"estimated at {made}: half of the time by {times[0]}, nine times of ten by {times[1]}"
+        if self.started_at is None:
+            return said
+        return f"{said}; it started at {clock_time(self.started_at, now)}, {self._hit(self.started_at)}"
+
+    def _hit(self, started: datetime) -> str:
+        if self.half_by is not None and started <= self.half_by:
+            return "by the first time"
+        return "by the second time" if self.nine_of_ten_by and started <= self.nine_of_ten_by else "later than both"
+
+
+@dataclass(frozen=True, slots=True)
 class StartEstimate:
     """When a job starts. Moments are None where they are not known, or more than 7 days away."""
 
@@ -73,6 +100,8 @@ class StartEstimate:
     waits_for: tuple[WaitsFor, ...] = ()
     holders: tuple[str, ...] = ()
     """Whose quota it waits for: what each team holds of it, in words."""
+    earlier: tuple[Earlier, ...] = ()
+    """Earlier estimates of this job that are kept, oldest first."""
     record: str = ""
     """How good earlier estimates for the team were."""
     notes: tuple[str, ...] = ()
@@ -117,6 +146,30 @@ def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstima
         record=score_words(kept.scores.get(team), team),
         notes=kept.notes,
     )
+
+
+def with_earlier(found: StartEstimate, kept: KeptEstimates, team: str, known: Snapshot) -> StartEstimate:
+    """Return the answer with what earlier estimates of the job said, and how good those for its team were."""
+    uids = _uids(found.workload, known)
+    earlier = tuple(
+        Earlier(
+            datetime.fromtimestamp(outcome.made, UTC),
+            _at(outcome.made + outcome.given.half),
+            _at(outcome.made + outcome.given.nine),
+            None if outcome.start is None else _at(outcome.start),
+        )
+        for outcome in kept.outcomes
+        if outcome.uid in uids and not outcome.cancelled
+    )
+    return replace(found, earlier=earlier, record=score_words(kept.scores.get(team), team))
+
+
+def _at(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if isfinite(seconds) else None
+
+
+def _uids(shown: str, known: Snapshot) -> set[str]:
+    return {str(item["metadata"].get("uid") or "") for item in known.kueue.workloads if named(item).shown == shown}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +229,7 @@ def computed(
 
 def _after(kept: KeptEstimates, shown: str, known: Snapshot) -> tuple[Before, ...]:
     """Return whose end the start of a workload comes after, by the estimate that is kept of it."""
-    uids = {str(item["metadata"].get("uid") or "") for item in known.kueue.workloads if named(item).shown == shown}
+    uids = _uids(shown, known)
     return next((waiting.after for waiting in kept.waiting if waiting.uid in uids), ())
 
 

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import DeployedStack, EksCluster, Names, Read
 
 CHECK: Final = "network"
-IN_VPC: Final = ("ReadSnapshotRole", "ApplyChangeRole", "VerifyPlanRole", "PublishUsageRole", "AuditClusterRole")
+IN_VPC: Final = (
+    "ReadSnapshotRole",
+    "ApplyChangeRole",
+    "VerifyPlanRole",
+    "PublishUsageRole",
+    "EstimateStartsRole",
+    "AuditClusterRole",
+)
 """Roles of the functions that get `VpcConfig` in the template: those that read Kubernetes."""
 _BY_LAMBDA: Final = frozenset({"sqs"})
 """What Lambda calls in a role's name: it sends failed invocations to their queue."""

@@ -104,6 +104,15 @@ NEEDED: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "topic": ("sns:Publish",),
         "bus": ("events:PutEvents",),
     },
+    "EstimateStartsRole": {
+        "*": ("sagemaker:ListClusterSchedulerConfigs",),
+        "cluster": ("sagemaker:DescribeCluster",),
+        "scheduler-config": _DESCRIBES["scheduler-config"],
+        "eks": ("eks:DescribeCluster",),
+        "policies": ("s3:GetObject",),
+        "starts": ("s3:GetObject", "s3:PutObject"),
+        "bucket": ("s3:ListBucket",),
+    },
     "AuditClusterRole": {
         **_SNAPSHOT,
         "reports": ("s3:PutObject",),
@@ -148,6 +157,7 @@ def resources_of(cluster: Cluster, stack: DeployedStack) -> dict[str, str]:
         **{prefix: f"{bucket}/{prefix}/{cluster.name}.yaml" for prefix in PREFIXES},
         "state": f"{bucket}/memory/{cluster.name}/state.json",
         "use": f"{bucket}/memory/{cluster.name}/use.json.gz",
+        "starts": f"{bucket}/starts/{cluster.name}/estimates.json.gz",
         "reconcile": outputs["ReconcileStateMachineArn"],
         "runs": f"{outputs['ReconcileStateMachineArn'].replace(':stateMachine:', ':execution:')}:*",
         "intake": queue("IntakeQueueUrl"),

@@ -85,14 +85,14 @@ FEATURES: Final = (
     ),
     Feature(
         "SageMaker HyperPod",
-        "`read_snapshot`, `apply_change`, `verify_plan`, `publish_usage`, `audit_cluster`",
+        "`read_snapshot`, `apply_change`, `verify_plan`, `publish_usage`, `estimate_starts`, `audit_cluster`",
         UNSAID,
         UNSAID,
         "https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-hyperpod.html names no such Region",
     ),
     Feature(
         "EKS",
-        "`read_snapshot`, `apply_change`, `verify_plan`, `publish_usage`, `audit_cluster`",
+        "`read_snapshot`, `apply_change`, `verify_plan`, `publish_usage`, `estimate_starts`, `audit_cluster`",
         YES,
         YES,
         "botocore has its endpoints; `backend: kueue` needs nothing of HyperPod",

@@ -58,9 +58,11 @@ class Actor:
                 raise AssertionError(f"{call.operation} should have been refused with {call.refused}, and was not")
 
     def _submit(self, job: Job) -> None:
-        manifest = job_manifest(job.team, job.name, job.request, kind=job.kind, pods=job.pods, priority=job.priority)
         seconds = None if job.runs_minutes is None else int(job.runs_minutes * 60)
-        self._world.cluster.submit(manifest, run_seconds=seconds)
+        names = [job.name] if job.copies == 1 else [f"{job.name}-{number}" for number in range(1, job.copies + 1)]
+        for name in names:
+            manifest = job_manifest(job.team, name, job.request, kind=job.kind, pods=job.pods, priority=job.priority)
+            self._world.cluster.submit(manifest, run_seconds=seconds)
 
     def _delete(self, ref: JobRef) -> None:
         job = find_job(self._world.cluster.store, ref.team, ref.name)

@@ -104,6 +104,7 @@ class MetricCheck(Part):
     resource: str | None = None
     reason: str | None = None
     preempting_team: str | None = None
+    quantile: str | None = None
     value: float
     statistic: Literal["last", "sum"] = "last"
 

@@ -27,6 +27,7 @@ def dimensions_of(check: MetricCheck, cluster_name: str) -> dict[str, str]:
         "Resource": check.resource,
         "Reason": check.reason,
         "PreemptingTeam": check.preempting_team,
+        "Quantile": check.quantile,
     }
     return {name: value for name, value in given.items() if value is not None}
 

@@ -57,6 +57,8 @@ class Job(Part):
     kind: Literal["PyTorchJob", "HyperPodPyTorchJob", "Job", "Pod"] = "PyTorchJob"
     priority: str | None = None
     """Priority class of the cluster policy, without the `-priority` of its Kubernetes name."""
+    copies: int = 1
+    """So many jobs alike, `NAME-1` and on."""
     pods: int = 1
     request: Amounts
     runs_minutes: float | None = None

@@ -89,7 +89,7 @@ class TeamScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeptEstimates:
-    """What is kept of a cluster, or of it for one team (then without outcomes)."""
+    """What is kept of a cluster, or of it for one team."""
 
     at: datetime
     """The last look."""
@@ -112,7 +112,8 @@ class KeptEstimates:
         """Return what a member of a team may read."""
         own = tuple(_for_its_team(waiting) for waiting in self.waiting if waiting.team == team)
         scores = {name: score for name, score in self.scores.items() if name == team}
-        return replace(self, digest="", waiting=own, waits=len(own), notes=(), scores=scores, outcomes=())
+        outcomes = tuple(kept for kept in self.outcomes if kept.team == team)
+        return replace(self, digest="", waiting=own, waits=len(own), notes=(), scores=scores, outcomes=outcomes)
 
     def to_bytes(self) -> bytes:
         """Return the document: the same estimates give the same bytes."""
