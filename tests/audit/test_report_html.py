@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.allocation.plan import Outcome
-from taskgov.audit.report import MOST_TASKS, Command, Report, ReportedFinding, report_json
+from taskgov.audit.report import Report, ReportedFinding, report_json
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_html import headline, on_page, report_html, worst_severity
 from taskgov.audit.report_plan import plan_tables
 from taskgov.audit.report_tables import tables
 from taskgov.findings import Evidence, Finding, Severity
 from taskgov.number_text import NOTHING
-from tests.support.reports import a_report, a_usage_line, an_empty_report
+from tests.support.reports import a_report, a_thousand_teams, a_usage_line, an_empty_report
 
 VOID = {"meta", "link", "rect", "line", "br"}
 
@@ -258,37 +258,6 @@ def body_of(html: str) -> ET.Element:
     """Return the body as XML: what has no end tag is in the head."""
     body = html[html.index("<body>") : html.index("<script>")] + "</body>"
     return ET.fromstring(body.replace("&middot;", "&#183;").replace("&rsquo;", "&#8217;"))  # noqa: S314 -- our own page
-
-
-def a_thousand_teams() -> Report:
-    """Return a report in which a thousand teams have everything that a team can have, and findings."""
-    full, names = a_report(), [f"team-{number:04}-of-some-department" for number in range(1000)]
-    command = Command("Edit ml-cluster.yaml, then show what that changes:", "taskgov apply --policy ml-cluster.yaml")
-    findings = tuple(
-        ReportedFinding(
-            "hoarding", Severity.WARNING, team, f"{team} leaves 3 of 8 unused.", "set it", commands=(command,)
-        )
-        for team in names
-    )
-    resources = (("nvidia.com/gpu", True), ("cpu", False), ("memory", False), ("vpc.amazonaws.com/efa", False))
-    return replace(
-        full,
-        findings=findings,
-        usage=tuple(
-            a_usage_line(team, resource=resource, leading=leading, used=float(number % 13))
-            for number, team in enumerate(names)
-            for resource, leading in resources
-        ),
-        loans=full.loans * 1000,
-        pending=full.pending * 1000,
-        tasks=full.tasks * MOST_TASKS,
-        preemptions=full.preemptions * 1000,
-        allocations=full.allocations * 1000,
-        changes=full.changes * 1000,
-        effects=full.effects * 1000,
-        edits=full.edits * 1000,
-        leases=full.leases * 500,
-    )
 
 
 def test_a_thousand_teams_fit_a_page_that_says_what_it_leaves_out() -> None:

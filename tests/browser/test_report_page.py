@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from taskgov.audit.report import Command, ReportedFinding
+from taskgov.audit.report_html import report_html
 from taskgov.findings import Severity
 from tests.browser.opening import CONTRAST
-from tests.support.reports import a_report, a_usage_line, an_empty_report
+from tests.support.reports import a_report, a_thousand_teams, a_usage_line, an_empty_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +98,37 @@ def test_a_click_on_a_heading_sorts_by_it_and_another_turns_it_round(show: Show)
     assert opened.column("usage", "Used") == in_order[::-1]
     states = opened.page.locator("#usage th").evaluate_all("all => all.map(each => each.getAttribute('aria-sort'))")
     assert [state for state in states if state] == ["descending"]
+
+
+def thread_seconds(opened: Opened) -> float:
+    """Return the processor time that the page has taken so far, as Chromium counts it."""
+    session = opened.page.context.new_cdp_session(opened.page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_thousand_teams_with_fifteen_rows_each_are_a_page_that_opens_and_sorts_at_once(
+    show: Show, width: int
+) -> None:
+    report = a_thousand_teams(rows=15)
+    assert len(report.usage) == 60_000
+    assert len(report_html(report)) <= 3_000_000
+    opened = show(report, viewport={"width": width, "height": 800})
+    opened.page.wait_for_load_state("load")
+    assert opened.widths() == (width, width)
+    assert opened.page.locator("*").count() <= 30_000
+    assert opened.complaints == []
+    seconds = thread_seconds(opened)
+    assert 0 < seconds <= 5
+    before = set(opened.column("usage", "Team"))
+    opened.heading("usage", "Used").click()
+    assert opened.column("usage", "Used") == sorted(opened.column("usage", "Used"), key=float)
+    assert set(opened.column("usage", "Team")) == before
+    opened.page.locator("summary >> nth=0").click()
+    opened.page.get_by_text("team-0001-of-some-department").first.scroll_into_view_if_needed()
+    assert thread_seconds(opened) - seconds <= 2
 
 
 def test_rows_stay_together_when_they_are_sorted(show: Show) -> None:

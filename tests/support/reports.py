@@ -9,6 +9,7 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.loops import Loop, LoopRemedy
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
 from taskgov.audit.report import (
+    MOST_TASKS,
     REPORT_VERSION,
     ChangeLine,
     Command,
@@ -148,6 +149,39 @@ def an_empty_report() -> Report:
     """Return the report of a cluster without quotas, nodes and work."""
     nothing = Totals("GPUs", 0, 0, 0, 0, 0, 0, 0, 0, 0)
     return Report(REPORT_VERSION, _header(Outcome.NOTHING_TO_DO), nothing, (), (), (), (), (), (), (), (), (), ())
+
+
+def a_thousand_teams(rows: int = 1) -> Report:
+    """Return a report in which a thousand teams have everything that a team can have, on so many instance types."""
+    full, names = a_report(), [f"team-{number:04}-of-some-department" for number in range(1000)]
+    command = Command("Edit ml-cluster.yaml, then show what that changes:", "taskgov apply --policy ml-cluster.yaml")
+    findings = tuple(
+        ReportedFinding(
+            "hoarding", Severity.WARNING, team, f"{team} leaves 3 of 8 unused.", "set it", commands=(command,)
+        )
+        for team in names
+    )
+    types = (P5, *(f"ml.type{number}.48xlarge" for number in range(1, 15)))[:rows]
+    resources = (("nvidia.com/gpu", True), ("cpu", False), ("memory", False), ("vpc.amazonaws.com/efa", False))
+    return replace(
+        full,
+        findings=findings,
+        usage=tuple(
+            a_usage_line(team, instance_type=instance_type, resource=resource, leading=leading, used=float(number % 13))
+            for number, team in enumerate(names)
+            for instance_type in types
+            for resource, leading in resources
+        ),
+        loans=full.loans * 1000,
+        pending=full.pending * 1000,
+        tasks=full.tasks * MOST_TASKS,
+        preemptions=full.preemptions * 1000,
+        allocations=full.allocations * 1000,
+        changes=full.changes * 1000,
+        effects=full.effects * 1000,
+        edits=full.edits * 1000,
+        leases=full.leases * 500,
+    )
 
 
 def _header(outcome: Outcome = Outcome.NEEDS_APPROVAL) -> Header:
