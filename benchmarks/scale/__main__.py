@@ -2,20 +2,19 @@
 
 Each row runs at four sizes, each twice the one before, up to `--scale` (1: 1,000 teams). Each measurement has a process
 of its own, so that its peak of memory is its own. Ratios are to `orjson.loads` of the same raw API answers in the same
-run (to reading the snapshot file for the commands that are given one; to `python -c pass` for the start of commands).
-CPU seconds are those of the largest size. Exponents are the slope of CPU seconds over size, both as logarithms.
+run (to reading the snapshot file for the commands that are given one; to an older commit of this repository for Kueue's
+scenario; to `python -c pass` for the start of commands). CPU seconds are those of the largest size. Exponents are the
+slope of CPU seconds over size, both as logarithms.
 """
 
 import argparse
 import gc
 import json
-import math
 import resource
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -25,57 +24,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.scale import models
-from benchmarks.scale.rows import ON_A_CLUSTER, prepare
+from benchmarks.scale import lockstep, models, writing
+from benchmarks.scale.measured import AIMS, ALL, ON_A_CLUSTER, STARTS, Aim, Measured, shown
+from benchmarks.scale.rows import prepare
 from benchmarks.scale.world import answers, sizes
 
-AIMS: Final[Mapping[str, tuple[float | None, float | None, float | None]]] = {
-    "read_snapshot": (4, 600, 1.1),
-    "plan_quotas": (8, 1200, 1.2),
-    "publish_usage": (1, None, 1.1),
-    "audit_cluster": (12, None, 1.2),
-    "status": (1.5, None, 1.2),
-    "explain": (2, None, 1.2),
-    "what-if": (10, None, 1.2),
-    **dict.fromkeys(models.CASES, (None, None, 1.25)),
-    "taskgov --help": (20, None, None),
-    "taskgov status -s": (45, None, None),
-}
-"""Row -> the most that its ratio, its memory in MiB at full size, and its exponent should be."""
-
-STARTS: Final = {"taskgov --help": ["--help"], "taskgov status -s": ["status", "-s"]}
 REPEATS: Final = 3
-
-
-@dataclass(slots=True)
-class Measured:
-    """One row at all of its sizes."""
-
-    row: str
-    points: list[tuple[int, dict[str, float]]] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the figures of the largest size, and how they grew."""
-        _, last = self.points[-1]
-        yardstick = last.get("yardstickSeconds")
-        return {
-            "row": self.row,
-            "ratio": round(last["cpuSeconds"] / yardstick, 2) if yardstick else None,
-            "cpuSeconds": round(last["cpuSeconds"], 3),
-            "rssMiB": round(last["rssMiB"], 1),
-            "exponent": self._exponent(),
-            "sizes": [size for size, _ in self.points],
-            "cpuSecondsBySize": [round(figures["cpuSeconds"], 3) for _, figures in self.points],
-            "counts": {k: v for k, v in last.items() if k not in {"cpuSeconds", "rssMiB", "yardstickSeconds"}},
-        }
-
-    def _exponent(self) -> float | None:
-        logs = [(math.log(size), math.log(max(figures["cpuSeconds"], 1e-6))) for size, figures in self.points]
-        if len({x for x, _ in logs}) < 2:
-            return None
-        x0, y0 = (sum(values) / len(logs) for values in zip(*logs, strict=True))
-        slope: float = sum((x - x0) * (y - y0) for x, y in logs) / sum((x - x0) ** 2 for x, _ in logs)
-        return round(slope, 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,18 +38,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", type=_scale, default=0.1, help="0.05 to 1 times 1,000 teams (default: 0.1)")
     parser.add_argument("--row", action="append", metavar="NAME", help="measure these rows alone (repeat)")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument(
+        "--keep", action="store_true", help="write what was measured into benchmarks/results.json and docs/scale.md"
+    )
     parser.add_argument("--one", nargs=3, metavar=("ROW", "FOLDER", "NUMBER"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.one:
         row, folder, number = options.one
         print(json.dumps(_here(row, Path(folder), int(number))))
         return 0
-    every = [*ON_A_CLUSTER, *models.CASES, *STARTS]
-    wanted = options.row or every
-    if unknown := [name for name in wanted if name not in every]:
-        print(f"no row is called {', '.join(unknown)}; the rows are {', '.join(every)}", file=sys.stderr)
+    wanted = options.row or ALL
+    if unknown := [name for name in wanted if name not in ALL]:
+        print(f"no row is called {', '.join(unknown)}; the rows are {', '.join(ALL)}", file=sys.stderr)
         return 2
-    measured = [row.to_json() for row in _measure([name for name in every if name in wanted], options.scale)]
+    from benchmarks.scale.results import facts, keep  # noqa: PLC0415 - not in processes that are measured
+
+    about = facts(options.scale)
+    measured = [row.to_json() for row in _measure([name for name in ALL if name in wanted], options.scale)]
+    if options.keep:
+        keep(measured, about)
     if options.json:
         print(json.dumps(measured, indent=2))
     else:
@@ -115,9 +76,13 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
     found = {name: Measured(name) for name in wanted}
     of_cluster = [name for name in wanted if name in ON_A_CLUSTER]
     of_model = [name for name in wanted if name in models.CASES]
+    of_scenario = [name for name in wanted if name in lockstep.VARIANTS]
     starts = [name for name in wanted if name in STARTS]
-    of_world = [*of_cluster, *(name for name in starts if name != "taskgov --help")]
-    steps = len(sizes(scale)) * (len(of_cluster) + 2 * bool(of_world) + len(of_model)) + len(starts)
+    writes = any(name in writing.ROWS for name in wanted)
+    numbers = {row: list(_numbers(models.CASES[row][1], scale)) for row in of_model}
+    numbers |= {row: list(_cohorts(lockstep.VARIANTS[row], scale)) for row in of_scenario}
+    of_a_size = len(of_cluster) + 2 * bool(of_cluster) + (writes and "plan_quotas" not in of_cluster)
+    steps = len(sizes(scale)) * of_a_size + len(starts) + sum(map(len, numbers.values()))
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("measuring", total=steps)
 
@@ -127,16 +92,18 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
             progress.advance(task)
             return figures
 
-        for size in sizes(scale) if of_world else ():
+        for size in sizes(scale) if of_cluster else ():
             with tempfile.TemporaryDirectory(prefix="taskgov-bench-") as folder:
                 apart("prepare", folder, size.teams)
+                if writes and "plan_quotas" not in of_cluster:
+                    apart("plan_quotas", folder, size.teams)
                 yardstick = apart("yardstick", folder, size.teams)["cpuSeconds"]
                 for row in of_cluster:
                     found[row].points.append(
                         (size.teams, {"yardstickSeconds": yardstick, **apart(row, folder, size.teams)})
                     )
-        for row in of_model:
-            for number in _numbers(models.CASES[row][1], scale):
+        for row, to_measure in numbers.items():
+            for number in to_measure:
                 found[row].points.append((number, apart(row, "-", number)))
         for row in starts:
             found[row].points.append((1, apart(row, "-", 1)))
@@ -146,6 +113,12 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
 def _numbers(full: int, scale: float) -> Iterator[int]:
     largest = max(round(full * scale), 16)
     return (largest // part for part in (8, 4, 2, 1))
+
+
+def _cohorts(full: int, scale: float) -> Iterator[int]:
+    """Give how many cohorts of the scenario are played: two sizes, so that there is an exponent."""
+    largest = max(round(full * scale), 2)
+    yield from (largest // 2, largest)
 
 
 def _apart(row: str, folder: str, number: int) -> dict[str, float]:
@@ -164,6 +137,8 @@ def _here(row: str, folder: Path, number: int) -> dict[str, float]:
         return {"cpuSeconds": min(_parsing(folder) for _ in range(REPEATS))}
     if row in STARTS:
         return _start(STARTS[row])
+    if row in lockstep.VARIANTS:
+        return lockstep.measure(row, number)
     figures = models.measure(row, number) if row in models.CASES else ON_A_CLUSTER[row](folder)
     return {**figures, "rssMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
@@ -202,26 +177,23 @@ def _of_child(command: Sequence[str]) -> float:
 
 
 def _table(measured: Sequence[Mapping[str, Any]], scale: float) -> Table:
-    table = Table("row", "ratio", "aim", "CPU s", "MiB", "exponent", "aim", "sizes", "CPU s by size")
-    table.title = f"scale {scale:g}: {sizes(scale)[-1].teams:,} teams"
+    columns = ("row", "ratio", "aim", "CPU s", "MiB", "aim", "exponent", "aim", "sizes", "CPU s by size")
+    table = Table(*columns, title=f"scale {scale:g}: {sizes(scale)[-1].teams:,} teams")
     for row in measured:
-        ratio, _, exponent = AIMS.get(row["row"], (None, None, None))
+        aim = AIMS.get(row["row"], Aim())
         table.add_row(
             row["row"],
-            _shown(row["ratio"]),
-            _shown(ratio),
+            shown(row["ratio"]),
+            shown(aim.ratio),
             f"{row['cpuSeconds']:.2f}",
             f"{row['rssMiB']:.0f}",
-            _shown(row["exponent"]),
-            _shown(exponent),
+            shown(aim.memory),
+            shown(row["exponent"]),
+            shown(aim.exponent),
             ", ".join(f"{size:,}" for size in row["sizes"]),
             ", ".join(f"{seconds:.2f}" for seconds in row["cpuSecondsBySize"]),
         )
     return table
-
-
-def _shown(number: float | None) -> str:
-    return "-" if number is None else f"{number:g}"
 
 
 if __name__ == "__main__":

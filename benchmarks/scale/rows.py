@@ -10,7 +10,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, Final
 
-from benchmarks.scale.serving import Cluster
+from benchmarks.scale.serving import REQUESTS, Cluster
 from benchmarks.scale.world import ARN, Size, write_world
 
 Figures = dict[str, float]
@@ -19,6 +19,7 @@ Row = Callable[[Path], Figures]
 
 SNAPSHOT: Final = "snapshot.out"
 TEAMS: Final = "teams.out"
+PLAN: Final = "plan.out"
 
 
 def prepare(folder: Path, teams: int) -> None:
@@ -32,11 +33,11 @@ def read_snapshot(folder: Path) -> Figures:
     """Look at the cluster as a run does, and store the snapshot."""
     cluster = Cluster.of(folder)
     taken = cluster.take_snapshot()
-    return _measured(lambda: {"bytes": len(_stored_snapshot(cluster, taken))})
+    return measured(lambda: {"bytes": len(_stored_snapshot(cluster, taken))})
 
 
 def plan_quotas(folder: Path) -> Figures:
-    """Plan from the stored snapshot, with prediction, and store the plan."""
+    """Plan from the stored snapshot, with prediction, and store the plan, which the rows of its writes read."""
     from taskgov.contracts.steps import PlanQuotasRequest  # noqa: PLC0415 - each row imports what its function does
     from taskgov.services.plan_quotas import PlanQuotas  # noqa: PLC0415
 
@@ -44,7 +45,17 @@ def plan_quotas(folder: Path) -> Figures:
     pointer = cluster.documents.put("snapshot", (folder / SNAPSHOT).read_bytes(), "application/json")
     use_case = PlanQuotas(cluster.documents)
     request = PlanQuotasRequest(snapshot=pointer, apply_mode="apply", needs_approver=False)
-    return _measured(lambda: {"changes": use_case(request).change_count})
+    stored = []
+
+    def plan() -> Figures:
+        done = use_case(request)
+        stored.append(done.plan)
+        return {"changes": done.change_count, "waves": done.wave_count}
+
+    figures = measured(plan)
+    body = cluster.documents.get(stored[0])
+    (folder / PLAN).write_bytes(body)
+    return {**figures, "planBytes": len(body)}
 
 
 def publish_usage(folder: Path) -> Figures:
@@ -89,7 +100,7 @@ def publish_usage(folder: Path) -> Figures:
 
     minute()
     cluster.clock.at += timedelta(minutes=1)
-    return _measured(minute)
+    return measured(minute)
 
 
 def audit_cluster(folder: Path) -> Figures:
@@ -114,7 +125,7 @@ def audit_cluster(folder: Path) -> Figures:
             raise TypeError(done)
         return {"findings": done.findings, "pageBytes": len(cluster.documents.stored[done.report.html.key])}
 
-    return _measured(audit)
+    return measured(audit)
 
 
 def status(folder: Path) -> Figures:
@@ -168,17 +179,19 @@ def _command(folder: Path, *arguments: str) -> Figures:
         return {}
 
     read()
-    reading = min(_measured(read)["cpuSeconds"] for _ in range(2))
+    reading = min(measured(read)["cpuSeconds"] for _ in range(2))
 
     def run() -> Figures:
         with contextlib.redirect_stdout(io.StringIO()) as shown:
             app([*arguments, "--snapshot", str(file)], standalone_mode=False)
         return {"printedBytes": len(shown.getvalue())}
 
-    return {**_measured(run), "yardstickSeconds": reading}
+    return {**measured(run), "yardstickSeconds": reading}
 
 
-def _measured(work: Callable[[], Figures]) -> Figures:
+def measured(work: Callable[[], Figures]) -> Figures:
+    """Do the work, and return its CPU seconds, its requests, and what it counts."""
+    REQUESTS.clear()
     began = process_time()
     counts = work()
-    return {"cpuSeconds": process_time() - began, **counts}
+    return {"cpuSeconds": process_time() - began, "requests": REQUESTS.total(), **counts}

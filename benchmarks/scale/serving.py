@@ -5,6 +5,7 @@ the network, so that peaks of memory are the product's own.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _KINDS: Final = ("resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloadpriorityclasses", "workloads")
 _SERVED: Final = {"resources": [{"name": plural} for plural in _KINDS]}
 CHUNK: Final = 65_536
+REQUESTS: Final = Counter[str]()
+"""Requests that were answered in this process: operations of SageMaker, plural names of the Kubernetes API."""
 _EMPTY: Final[dict[str, Any]] = {"metadata": {}, "items": []}
 
 
@@ -105,6 +108,7 @@ class _FromFolder:
     def request(self, _method: str, url: str, **_more: Any) -> _Answer:
         parts = urlsplit(url)
         *_, last = parts.path.split("/")
+        REQUESTS[last] += 1
         if last == "v1beta2":
             return _Answer(b'{"message": "not served"}', 404)
         if last == "v1beta1":
@@ -148,6 +152,7 @@ def sagemaker(folder: Path) -> "SageMakerClient":
 
     def answer(request: Any, **_more: Any) -> Any:
         operation = request.headers["X-Amz-Target"].decode().rpartition(".")[2]
+        REQUESTS[operation] += 1
         page = json.loads(request.body or b"{}").get("NextToken", "0")
         found: Any = AWSResponse(request.url, 200, _HEADERS, None)
         found._content = (folder / f"{operation}-{page}.json").read_bytes()  # noqa: SLF001 - what a socket would give

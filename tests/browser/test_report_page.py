@@ -100,12 +100,20 @@ def test_a_click_on_a_heading_sorts_by_it_and_another_turns_it_round(show: Show)
     assert [state for state in states if state] == ["descending"]
 
 
-def thread_seconds(opened: Opened) -> float:
-    """Return the processor time that the page has taken so far, as Chromium counts it."""
-    session = opened.page.context.new_cdp_session(opened.page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
+class Worked:
+    """How long the page's thread has worked, as Chromium counts it: processor time, whatever else the machine does."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._session = opened.page.context.new_cdp_session(opened.page)
+        self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        self._before = 0.0
+
+    def seconds(self) -> float:
+        """Return what was worked since it was asked last."""
+        metrics = self._session.send("Performance.getMetrics")["metrics"]
+        now = float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+        spent, self._before = now - self._before, now
+        return spent
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -116,19 +124,18 @@ def test_a_thousand_teams_with_fifteen_rows_each_are_a_page_that_opens_and_sorts
     assert len(report.usage) == 60_000
     assert len(report_html(report)) <= 3_000_000
     opened = show(report, viewport={"width": width, "height": 800})
-    opened.page.wait_for_load_state("load")
+    worked = Worked(opened)
+    opened.page.reload()
     assert opened.widths() == (width, width)
     assert opened.page.locator("*").count() <= 30_000
     assert opened.complaints == []
-    seconds = thread_seconds(opened)
-    assert 0 < seconds <= 5
+    assert 0.01 < worked.seconds() <= 5
     before = set(opened.column("usage", "Team"))
+    worked.seconds()
     opened.heading("usage", "Used").click()
+    assert worked.seconds() <= 2
     assert opened.column("usage", "Used") == sorted(opened.column("usage", "Used"), key=float)
     assert set(opened.column("usage", "Team")) == before
-    opened.page.locator("summary >> nth=0").click()
-    opened.page.get_by_text("team-0001-of-some-department").first.scroll_into_view_if_needed()
-    assert thread_seconds(opened) - seconds <= 2
 
 
 def test_rows_stay_together_when_they_are_sorted(show: Show) -> None:

@@ -1,0 +1,121 @@
+"""What was measured last, in `benchmarks/results.json`, and the table that docs/scale.md shows of it."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.scale.functions import fits, function_table
+from benchmarks.scale.measured import AIMS, ALL, Aim, shown
+from taskgov_embedded.cloudformation.template import translate
+from taskgov_embedded.deployable import TEMPLATE
+
+ROOT: Final = Path(__file__).parents[2]
+RESULTS: Final = ROOT / "benchmarks" / "results.json"
+PAGE: Final = ROOT / "docs" / "scale.md"
+Row = Mapping[str, Any]
+
+
+def facts(scale: float) -> dict[str, Any]:
+    """Return what figures depend on besides the row: scale, commit, day, Python and processor."""
+    return {
+        "scale": scale,
+        "commit": _commit(),
+        "date": f"{datetime.now(tz=UTC):%Y-%m-%d}",
+        "python": platform.python_version(),
+        "processor": _processor(),
+    }
+
+
+def keep(rows: Iterable[Row], about: Mapping[str, Any]) -> None:
+    """Put rows into the file, each in place of what was measured of it before, and the table into the page."""
+    kept = {row["row"]: row for row in (*stored(), *({**row, **about} for row in rows)) if row["row"] in ALL}
+    in_order = sorted(kept.values(), key=lambda row: ALL.index(row["row"]))
+    RESULTS.write_text(json.dumps(in_order, indent=1) + "\n")
+    text = PAGE.read_text()
+    for name, table in sections(in_order).items():
+        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}{table}{end}{rest.partition(end)[2]}"
+    PAGE.write_text(text)
+
+
+def sections(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the parts of the page that are made from the file and the template."""
+    os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")  # the translator wants one
+    functions = translate(TEMPLATE, {}).resources_of("AWS::Lambda::Function")
+    return {"measured": page_table(rows), "functions": function_table(fits(rows, functions))}
+
+
+def stored() -> list[Row]:
+    """Return the rows of the file; none where there is none."""
+    rows: list[Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    return rows
+
+
+def page_table(rows: Sequence[Row]) -> str:
+    """Return the table of the page, and under it on what it was measured."""
+    head = ("row", "size", "ratio", "aim", "CPU s", "MiB", "aim", "exponent", "aim")
+    lines = [_line(head), _line(["---"] * len(head))]
+    for row in rows:
+        aim = AIMS.get(row["row"], Aim())
+        cells = (
+            f"`{row['row']}`",
+            f"{row['sizes'][-1]:,}",
+            shown(row["ratio"]),
+            shown(aim.ratio),
+            f"{row['cpuSeconds']:.2f}",
+            f"{row['rssMiB']:.0f}",
+            shown(aim.memory),
+            shown(row["exponent"]),
+            shown(aim.exponent),
+        )
+        lines.append(_line(cells))
+    return "\n".join([*lines, "", *_measured_on(rows)])
+
+
+def _measured_on(rows: Sequence[Row]) -> list[str]:
+    """Say on what rows were measured, a line for each machine and scale."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for row in rows:
+        found.setdefault((row["date"], row["commit"], row["python"], row["processor"], row["scale"]), []).append(
+            row["row"]
+        )
+    lines = []
+    for (date, commit, python, processor, scale), names in found.items():
+        which = "All rows" if len(found) == 1 else ", ".join(f"`{name}`" for name in names)
+        lines.append(f"* {which}: scale {scale:g}, {date}, commit {commit}, Python {python}, {processor}.")
+    return lines
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _commit() -> str:
+    """Return the commit that is checked out, with a `+` where files differ from it; `unknown` without git."""
+    git = shutil.which("git")
+    if git is None:
+        return "unknown"
+    done = subprocess.run(  # noqa: S603 - git itself
+        [git, "describe", "--always", "--abbrev=8", "--dirty=+", "--match=no-tag"],
+        check=False,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    """Return the name of the processor, as Linux has it, or the kind of machine."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,110 @@
+"""How the work of each row of `make bench` grows: counted calls and requests, which no busy machine changes."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+from math import ceil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.scale import rows, serving, writing
+from benchmarks.scale.measured import AIMS, ON_A_CLUSTER, exponent
+from benchmarks.scale.world import CHANGED, PAGE, SAGEMAKER_PAGE, Size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+SIZES = 10, 20, 40
+
+
+class Work:
+    """What each row did at each size: function calls, counts, and requests by what was asked for."""
+
+    def __init__(self, folders: Mapping[int, Path]) -> None:
+        self._folders = folders
+        self._done: dict[tuple[str, int], tuple[int, dict[str, float], dict[str, int]]] = {}
+
+    def of(self, row: str, teams: int) -> tuple[int, dict[str, float], dict[str, int]]:
+        if (row, teams) not in self._done:
+            if row in writing.ROWS and not (self._folders[teams] / rows.PLAN).exists():
+                self.of("plan_quotas", teams)
+            calls: list[int] = []
+
+            def counted(work: Callable[[], dict[str, float]]) -> dict[str, float]:
+                profile = cProfile.Profile()
+                serving.REQUESTS.clear()
+                with profile:
+                    figures = work()
+                calls.append(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+                return {"cpuSeconds": 0, **figures}
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(rows, "measured", counted)
+                patch.setattr(writing, "measured", counted)
+                figures = ON_A_CLUSTER[row](self._folders[teams])
+            self._done[row, teams] = (calls[-1], figures, dict(serving.REQUESTS))
+        return self._done[row, teams]
+
+    def exponent(self, row: str) -> float:
+        found = exponent((teams, self.of(row, teams)[0]) for teams in SIZES)
+        assert found is not None
+        return found
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    folders = {teams: tmp_path_factory.mktemp(f"teams-{teams}") for teams in SIZES}
+    for teams, folder in folders.items():
+        rows.prepare(folder, teams)
+    return Work(folders)
+
+
+@pytest.mark.parametrize("row", ON_A_CLUSTER)
+def test_calls_grow_no_faster_than_the_aim(work: Work, row: str) -> None:
+    aim = AIMS[row].exponent
+    assert aim is not None
+    assert work.exponent(row) <= aim
+
+
+@pytest.mark.parametrize("teams", SIZES)
+def test_a_look_makes_a_request_for_each_page(work: Work, teams: int) -> None:
+    _, _, requests = work.of("read_snapshot", teams)
+    size = Size(teams)
+    assert {name: count for name, count in requests.items() if count > 1 or name in PAGED} == {
+        "ListClusterNodes": ceil(size.nodes / SAGEMAKER_PAGE),
+        "ListComputeQuotas": ceil(teams / SAGEMAKER_PAGE),
+        "nodes": ceil(size.nodes / PAGE),
+        "workloads": ceil(size.workloads / PAGE),
+        "clusterqueues": 1,
+        "localqueues": 1,
+    }
+
+
+PAGED = {"ListClusterNodes", "ListComputeQuotas", "nodes", "workloads", "clusterqueues", "localqueues"}
+
+
+@pytest.mark.parametrize("teams", SIZES)
+def test_a_minute_reads_the_workloads_that_changed(work: Work, teams: int) -> None:
+    _, figures, requests = work.of("publish_usage", teams)
+    assert figures["workloadsRead"] <= 1 + CHANGED
+    assert requests["workloads"] == 2  # what is the version of now; what happened until then
+
+
+@pytest.mark.parametrize("teams", SIZES)
+def test_a_plan_changes_every_quota_and_a_call_writes_its_part(work: Work, teams: int) -> None:
+    assert work.of("plan_quotas", teams)[1]["changes"] == teams
+    assert work.of("apply_change", teams)[1]["written"] == min(teams, writing.PER_CALL)
+    assert work.of("verify_plan", teams)[1]["settled"]
+    assert work.of("verify_plan", teams)[2] == {"ListComputeQuotas": 1}
+
+
+def test_the_report_and_the_log_stay_within_what_is_promised_at_full_size(work: Work) -> None:
+    smallest, largest = (work.of("audit_cluster", teams)[1]["pageBytes"] for teams in (SIZES[0], SIZES[-1]))
+    of_a_team = (largest - smallest) / (SIZES[-1] - SIZES[0])
+    assert smallest + of_a_team * 1000 <= 3_000_000
+    assert work.of("publish_usage", SIZES[-1])[1]["logBytes"] <= 600_000
