@@ -3,6 +3,9 @@
 import csv
 import io
 import json
+import re
+from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
@@ -116,6 +119,39 @@ def test_the_main_table_of_status_is_the_teams(snapshot: str) -> None:
     (first, *teams) = csv.reader(io.StringIO(run("status", "-s", snapshot, "--format", "csv").output))
     assert first[:4] == ["team", "instance type", "quota", "leased"]
     assert [row[0] for row in teams] == ["team-a", "team-b"]
+
+
+def test_csv_of_sentences_is_a_column_of_them() -> None:
+    assert csv_of([Text("The stop switch is off."), unfolded("Next: a, b")]) == (
+        'answer\nThe stop switch is off.\n"Next: a, b"\n'
+    )
+
+
+ONLY_DO: Final = {
+    "report": "fetches a page",
+    "snapshot": "writes a snapshot",
+    "lease": "is a group",
+    "add": "writes a document",
+    "end": "writes a document",
+    "review": "writes Markdown",
+    "approve": "gives an order",
+    "reject": "gives an order",
+    "reconcile": "gives an order",
+    "init": "writes a document",
+    "kueue-config": "prints YAML",
+    "schema": "prints JSON",
+    "smoke": "writes a report",
+    "demo": "plays",
+    "local": "serves",
+}
+"""Commands that show nothing but what they did, and why they take no --format."""
+
+
+def test_every_command_that_shows_something_takes_each_form() -> None:
+    page = Path("docs/cli.md").read_text()
+    sections = re.findall(r"(?ms)^###? `taskgov (.*?)`$(.*?)(?=^##|\Z)", page)
+    without = {name.split()[-1] for name, text in sections if "--format" not in text}
+    assert without == ONLY_DO.keys()
 
 
 def test_csv_without_rows_keeps_its_headings() -> None:

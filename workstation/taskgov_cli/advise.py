@@ -42,29 +42,27 @@ def advise(  # noqa: PLR0913 -- options are named by whoever types them
     policy: snapshots.PolicyFile = None,
     gpus: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="GPUs of the cluster; else what the document's fixed quotas need, or 1000 without one."
-        ),
+        typer.Option(min=1, help="GPUs of the cluster; default: what the document's fixed quotas need, or 1000."),
     ] = None,
     instance_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Whose quotas, where the document has several types with GPUs.")
+        str | None, typer.Option(metavar="TYPE", help="The type to advise on, if the document has several with GPUs.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the changed document into this file.")
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the changed document to this file.")
     ] = None,
     weeks: Annotated[
-        int, typer.Option(min=1, max=8, help="Weeks of use that quotas are made from, and that they are judged on.")
+        int, typer.Option(min=1, max=8, help="Weeks of use to choose quotas from, and to test them on.")
     ] = 2,
     *,
-    exact: Annotated[bool, typer.Option(help="Prove the advice again with the exact model, on the last weeks.")] = True,
+    exact: Annotated[bool, typer.Option(help="Check the advice with the exact model too, on the last weeks.")] = True,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Advise on quotas, borrow limits and preemption from past work, with the proof. Nothing is applied.
+    """Recommend quotas, borrow limits and preemption rules from past work, with proof. Nothing is applied.
 
-    Rules of quotas and limits are tried on past weeks and judged on later ones. With --policy the answer is a diff of
+    Rules of quotas and limits are chosen on past weeks and tested on later ones. With --policy, the answer is a diff of
     that document, within its floors, strategies and frozen teams; -o writes the changed document, which `taskgov apply
-    --policy` puts into force like any other. Without --policy the advice is held against quotas in proportion to past
+    --policy` puts into force like any other. Without --policy, the advice is compared with quotas in proportion to past
     use with a limit of 100 %.
 
     Example: taskgov advise philly.csv --policy ml-cluster.yaml --gpus 600 -o advised.yaml

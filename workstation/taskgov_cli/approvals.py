@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def approve(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
-    """Let a plan that waits for approval be applied: exactly its changes, or none when the world moved meanwhile.
+    """Approve a waiting plan: exactly its changes are applied, or none if the cluster has changed since.
 
     Example: taskgov approve plan-0123456789abcdef --stack taskgov
     """
@@ -39,7 +39,7 @@ def approve(
 def reject(
     plan_id: PlanId, stack: StackName = DEFAULT_STACK, cluster: OfCluster = None, *, as_json: AsJson = False
 ) -> None:
-    """Refuse a plan that waits for approval: nothing is applied, and the same changes are not tried again soon.
+    """Reject a waiting plan: nothing is applied, and the same changes are not proposed again for some time.
 
     Example: taskgov reject plan-0123456789abcdef
     """

@@ -53,16 +53,16 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
         ),
     ] = None,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="End with exit code 1 when a finding is so severe, or more.")
+        FailOn, typer.Option("--fail-on", help="End with exit code 1 if a finding is at least this severe.")
     ] = "error",
     *,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.
+    """Audit a cluster now: each finding with evidence and remedy, and the report of the nightly audit.
 
-    Nothing is written, neither to the cluster nor to the stack. With --policy as if that document were in force; with
-    --stack compared with the audits of that stack.
+    Nothing is written, neither to the cluster nor to the stack. --policy replaces the document in force;
+    --stack compares with the audits of that stack.
 
     Example: taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def config(*, form: Format = Form.TABLE, as_json: AsJson = False) -> None:
-    """Show which cluster, stack, context and format hold when none is given, and where each comes from.
+    """Show the default cluster, stack, context and format, and where each is set.
 
     Example: taskgov config
     """

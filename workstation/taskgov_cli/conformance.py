@@ -16,16 +16,21 @@ from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from taskgov_cli.conformance_compare import first_difference
-from taskgov_cli.conformance_kinds import KINDS, answer
+from taskgov_cli.conformance_kinds import KINDS
+from taskgov_cli.conformance_kinds import answer as answer_of
 from taskgov_cli.conformance_recorded import as_cycles, is_recorded
-from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, AsJson, print_json
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, unfolded
+from taskgov_cli.grid import table
+from taskgov_cli.output import NO, NOT_UNDERSTOOD, OK, AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
 
 
 UNKNOWN: Final = "unknown form"
@@ -71,7 +76,7 @@ def play(directory: Path) -> Iterator[Played]:
 def check(case: Mapping[str, Any]) -> Difference | None:
     """Return how the engine differs from a record of a known kind, `None` when it does not."""
     try:
-        found = answer(case)
+        found = answer_of(case)
         sentence = first_difference(case["kind"], case["expected"], found)
     except Exception as error:  # noqa: BLE001 -- one broken case must not hide the others, and counts as failed
         return Difference(f"{type(error).__name__}: {error}")
@@ -83,18 +88,19 @@ def check(case: Mapping[str, Any]) -> Difference | None:
 def conformance(
     cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show each difference as a diff.")] = False,
 ) -> None:
-    """Run recorded Kueue decisions through the scheduling model and name every difference.
+    """Compare the scheduling model with recorded decisions of Kueue, and show every difference.
 
     Example: taskgov conformance kueue-cases
     """
-    raise typer.Exit(run(cases, as_json=as_json, verbose=verbose))
+    raise typer.Exit(run(cases, form, as_json=as_json, verbose=verbose))
 
 
-def run(directory: Path, *, as_json: bool = False, verbose: bool = False) -> int:
-    """Run all cases of a directory and say what came of them.
+def run(directory: Path, form: Form = Form.TABLE, *, as_json: bool = False, verbose: bool = False) -> int:
+    """Run all cases of a directory and show the result.
 
     Returns the exit code: 0 when all pass, 1 when some fail, 2 when there are none.
     """
@@ -105,17 +111,9 @@ def run(directory: Path, *, as_json: bool = False, verbose: bool = False) -> int
         (passed if played.difference is None else failed)[played.kind] += 1
         if played.difference is not None:
             failures.append((played, played.difference))
-    if as_json:
-        differences = [{"file": p.file, "case": p.case, "difference": d.sentence} for p, d in failures]
-        print_json({"passed": passed.total(), "failed": failed.total(), "differences": differences})
-    else:
-        console = Console(soft_wrap=True, highlight=False, markup=False)
-        for played, difference in failures:
-            console.print(f"FAIL {played.file}: {played.case}\n     {difference.sentence}")
-            if verbose:
-                console.print("\n".join(f"     {line}" for line in difference.lines()))
-        console.print(_table(passed, failed))
-        console.print(f"{passed.total()} passed, {failed.total()} failed")
+    differences = [{"file": p.file, "case": p.case, "difference": d.sentence} for p, d in failures]
+    data = {"passed": passed.total(), "failed": failed.total(), "differences": differences}
+    answer(lambda: data, _shown(failures, passed, failed, verbose=verbose), form, as_json=as_json)
     if not passed.total() + failed.total():
         return NOT_UNDERSTOOD
     return NO if failed.total() else OK
@@ -152,8 +150,14 @@ def _played(file: str, place: int, case: Any) -> Played:
     return Played(file, name, kind, check(known))
 
 
-def _table(passed: Counter[str], failed: Counter[str]) -> Table:
-    table = Table("kind", "passed", "failed")
-    for kind in sorted({*passed, *failed}):
-        table.add_row(kind, str(passed[kind]), str(failed[kind]))
-    return table
+def _shown(
+    failures: list[tuple[Played, Difference]], passed: Counter[str], failed: Counter[str], *, verbose: bool
+) -> Iterator[RenderableType]:
+    for played, difference in failures:
+        yield unfolded(f"FAIL {played.file}: {played.case}")
+        yield unfolded(f"     {difference.sentence}")
+        for line in difference.lines() if verbose else ():
+            yield unfolded(f"     {line}")
+    rows = [(kind, passed[kind], failed[kind]) for kind in sorted({*passed, *failed})]
+    yield table("Cases", ("kind", "passed #", "failed #"), rows, main=True)
+    yield Text(f"{passed.total()} passed, {failed.total()} failed")

@@ -34,7 +34,9 @@ Cluster = Annotated[
 OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="The plan's cluster; default: all are searched.", metavar="NAME")
 ]
-PlanId = Annotated[str, typer.Argument(help="As the notice or `taskgov history` names it.", metavar="PLAN_ID")]
+PlanId = Annotated[
+    str, typer.Argument(help="The plan, as the notice or `taskgov history` names it.", metavar="PLAN_ID")
+]
 
 DEFAULT_STACK: Final = "taskgov"
 

@@ -97,7 +97,7 @@ def validate(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Check policy documents: every broken rule at once, with its path, value and rule.
+    """Check policy documents; report every violation at once, with path, value and rule.
 
     As JSON, one document is an object, and several are a list of objects with their file.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Runs = Annotated[
     list[str] | None,
     typer.Option(
-        "--runs", help="How long a workload runs in all, e.g. team-b/train-7b=2h30m. Repeat.", metavar="NAME=TIME"
+        "--runs", help="How long a workload runs in total, e.g. team-b/train-7b=2h30m. Repeat.", metavar="NAME=TIME"
     ),
 ]
 _FORM: Final = re.compile(r"(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?")

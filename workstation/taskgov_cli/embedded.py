@@ -9,16 +9,16 @@ from taskgov_cli.output import AsJson
 
 
 def demo(
-    only: Annotated[
-        list[str] | None, typer.Argument(help="Walkthroughs to play instead, by a part of their names.")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Argument(help="Walkthroughs to play, by part of their names.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Play all walkthroughs, one line each.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show everything that happens in every step.")] = False,
-    reports: Annotated[Path | None, typer.Option(file_okay=False, exists=True, help="Where audit reports go.")] = None,
+    reports: Annotated[
+        Path | None, typer.Option(file_okay=False, exists=True, help="Folder for audit reports.")
+    ] = None,
     opens: Annotated[bool, typer.Option("--open", help="Open the audit report at the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Govern a cluster on the embedded stack: a short story, or walkthroughs, each expectation checked.
+    """Play a short story, or walkthroughs, on the embedded stack; each expectation is checked.
 
     Example: taskgov demo 08-lend 14-quotas
     """
@@ -37,10 +37,10 @@ def demo(
 
 def smoke(
     cluster: Annotated[
-        str | None, typer.Argument(help="A HyperPod cluster that nobody needs, by name or ARN.", metavar="CLUSTER")
+        str | None, typer.Argument(help="A HyperPod cluster for tests, by name or ARN.", metavar="CLUSTER")
     ] = None,
     account: Annotated[
-        str | None, typer.Option("--account", help="The account that your credentials are of.", metavar="ID")
+        str | None, typer.Option("--account", help="The account of your credentials.", metavar="ID")
     ] = None,
     parameter: Annotated[
         list[str] | None,
@@ -48,12 +48,12 @@ def smoke(
     ] = None,
     report_file: Annotated[
         Path | None,
-        typer.Option("--report", dir_okay=False, help="Where the report goes; else taskgov-smoke-RUN.json."),
+        typer.Option("--report", dir_okay=False, help="File for the report; default: taskgov-smoke-RUN.json."),
     ] = None,
-    embedded: Annotated[bool, typer.Option("--embedded", help="On the embedded account, without one of AWS.")] = False,
+    embedded: Annotated[bool, typer.Option("--embedded", help="Use the embedded account instead of AWS.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.
+    """Test taskgov in a sandbox account, clean up, and report how AWS behaves where that is only inferred.
 
     Example: taskgov smoke ml-sandbox --account 111122223333
     """

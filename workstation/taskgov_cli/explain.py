@@ -46,7 +46,7 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
         str | None, typer.Argument(help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False)
     ] = None,
     team: Annotated[
-        str | None, typer.Option("--team", "-t", help="A team; with a workload, the team that it is of.")
+        str | None, typer.Option("--team", "-t", help="A team; with a workload, the team of the workload.")
     ] = None,
     snapshot: snapshots.SnapshotFile = None,
     policy: snapshots.PolicyFile = None,
@@ -58,7 +58,7 @@ def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types the
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.
+    """Explain why a job waits, was preempted or runs where it does, or why a team has its quota.
 
     Example: taskgov explain team-b/training --snapshot ml-cluster.json
     """

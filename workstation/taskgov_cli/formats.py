@@ -16,14 +16,14 @@ from rich.text import Text
 from taskgov.printable import printable
 from taskgov_cli import settings
 from taskgov_cli.form import Form
-from taskgov_cli.grid import Grid
+from taskgov_cli.grid import Grid, table
 from taskgov_cli.output import console, jsonable, print_json
 
 Format = Annotated[
     Form,
     typer.Option(
         "--format",
-        help="wide: no cell is folded; csv: the main table; markdown: for comments; yaml: what --json prints.",
+        help="wide: no cell is folded; csv: only the main table; markdown: for comments; yaml: the data of --json.",
         envvar=settings.FORMAT,
         callback=settings.unless_typed("as_json", instead=Form.TABLE),
     ),
@@ -91,12 +91,13 @@ def _form(form: Form, *, as_json: bool) -> Form:
 def csv_of(parts: Iterable[RenderableType]) -> str:
     """Return the main table as CSV (RFC 4180, lines end with a line feed), its headings also where it has no rows.
 
-    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    Without a table, the sentences are the rows of a column `answer`. A cell that a spreadsheet would take for a formula
+    begins with an apostrophe.
     """
-    grids = [part for part in _flat(parts) if isinstance(part, Grid)]
-    grid = next((grid for grid in grids if grid.main), grids[0] if grids else None)
-    if grid is None:
-        return ""
+    flat = list(_flat(parts))
+    grids = [part for part in flat if isinstance(part, Grid)]
+    sentences = ((part.plain if isinstance(part, Text) else str(part),) for part in flat)
+    grid = next((grid for grid in grids if grid.main), grids[0] if grids else table("", ("answer",), sentences))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(grid.columns)

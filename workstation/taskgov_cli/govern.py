@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
-from taskgov_cli.output import AsJson, console, print_json
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
+from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
     from taskgov.snapshot.identity import Claim, StateStamp
@@ -19,11 +22,12 @@ def govern(
     stack: StackName = DEFAULT_STACK,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Remove the tags of other stacks.")] = False,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show which stacks have tagged a cluster as theirs; with --yes, hand it over to this one.
+    """Show which stacks have tagged a cluster; with --yes, assign it to this one.
 
-    Stop the other stack first, or set its ApplyMode to plan: two that write would undo each other's work.
+    First stop the other stack, or set its ApplyMode to plan; otherwise both undo each other's changes.
 
     Example: taskgov govern ml-cluster
     """
@@ -36,19 +40,16 @@ def govern(
         others = [claim for claim in claims if claim.lineage != stamp.lineage]
         for claim in others if yes else ():
             place.backends.remove_tag(arn, CLAIM + claim.lineage)
-    if as_json:
-        print_json(_data(arn, stamp, claims, others if yes else []))
-        return
-    out = console()
-    out.print(f"This is stack {stamp.lineage}, at serial {stamp.serial}.", markup=False)
-    for claim in claims:
-        out.print(_sentence(claim, stamp, claims, taken=yes and claim in others), markup=False)
+    lines = [f"This is stack {stamp.lineage}, at serial {stamp.serial}."]
+    lines += [_sentence(claim, stamp, claims, taken=yes and claim in others) for claim in claims]
     if not claims:
-        out.print(f"No stack has tagged {cluster}; the first that writes will.", markup=False)
+        lines.append(f"No stack has tagged {cluster}; the first that writes will.")
     elif others and not yes:
-        out.print(f"Nothing was changed. To hand the cluster over: taskgov govern {cluster} --yes", markup=False)
+        lines.append(f"Nothing was changed. To hand the cluster over: taskgov govern {cluster} --yes")
     elif others:
-        out.print(f"Handed over. Ask for a run: taskgov reconcile {cluster}", markup=False)
+        lines.append(f"Handed over. To start a run: taskgov reconcile {cluster}")
+    data = _data(arn, stamp, claims, others if yes else [])
+    answer(lambda: data, map(Text, lines), form, as_json=as_json)
 
 
 def _sentence(claim: Claim, stamp: StateStamp, claims: tuple[Claim, ...], *, taken: bool) -> str:

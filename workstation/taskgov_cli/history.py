@@ -55,7 +55,7 @@ def history(
     cluster: Cluster,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many runs, or attempts.")] = 20,
     days: Annotated[
-        int, typer.Option("--days", min=1, max=3660, help="With --work: how many days back attempts ended.")
+        int, typer.Option("--days", min=1, max=3660, help="With --work: attempts that ended in so many days.")
     ] = 7,
     stack: StackName = DEFAULT_STACK,
     *,
@@ -65,9 +65,9 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the last runs of a cluster: when, why, with which plan, and how they ended.
+    """Show the last runs of a cluster: time, cause, plan and outcome.
 
-    With --work it shows attempts of workloads: those that wait or run, then those that ended, the last one first.
+    --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
     Example: taskgov history ml-cluster --limit 5
     """

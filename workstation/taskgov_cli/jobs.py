@@ -57,18 +57,18 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
         list[TaskState] | None,
         typer.Option("--state", help="Only tasks in this state; may be repeated. By default all but finished ones."),
     ] = None,
-    every: Annotated[float, typer.Option(min=1, help="Seconds between two looks with --watch.")] = 10,
+    every: Annotated[float, typer.Option(min=1, help="With --watch: seconds between two reads.")] = 10,
     *,
     mine: Annotated[
         bool, typer.Option("--mine", help="Only your own: jobs that name you in an annotation, taskgov/submitted-by.")
     ] = False,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks: team, kind, priority, state, what each requests and borrows. `explain` takes a name from it.
+    """List tasks with team, kind, priority, state, request and loan. `explain` takes their names.
 
-    With the rights of a member of a team, it lists that team's, and says what it cannot see.
+    A member of a team without wider rights sees the tasks of that team, and what is not visible.
 
     Example: taskgov jobs --cluster ml-cluster --team team-a --state pending --state preempted
     """

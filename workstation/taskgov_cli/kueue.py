@@ -54,11 +54,11 @@ def adopt(
     ] = None,
     context: TypedContext = None,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Adopt them; without it only what would change is shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Adopt them; without --yes, only the changes are shown.")] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Take over queues that somebody else made, as they stand; without --yes, show what that would change.
+    """Take over existing Kueue queues with their quotas; without --yes, show what would change.
 
     Example: taskgov adopt plain-eks.yaml --context plain-eks
     """
@@ -93,11 +93,11 @@ def kueue_config(
     policy: PolicyDocumentFile,
     *,
     wait_for_pods_ready: Annotated[
-        bool, typer.Option("--wait-for-pods-ready", help="Gang scheduling: give up on jobs whose pods are not ready.")
+        bool, typer.Option("--wait-for-pods-ready", help="Gang scheduling: stop jobs whose pods do not become ready.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print how Kueue's manager has to be configured for a policy: the parts that governance decides.
+    """Print the settings of Kueue's manager that a policy needs.
 
     Merge it into the ConfigMap kueue-manager-config of kueue-system.
 

@@ -35,18 +35,22 @@ if TYPE_CHECKING:
     from taskgov.policy.measured import Lease
     from taskgov.snapshot.model import Snapshot
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Temporary quota: the leases of a document.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Lend quota for a time: list, check, add and end the leases of a document.",
+)
 
 PolicyFile = Annotated[Path, typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document.")]
 Until = Annotated[str, typer.Option("--until", help=f"When it ends, in UTC: {moments.FORMS}.", metavar="WHEN")]
 _WHAT: Final = re.compile(r"([1-9]\d{0,6})x(\S+)")
 _MINUTE: Final = "%Y-%m-%dT%H:%MZ"
-At = Annotated[datetime | None, typer.Option("--at", help="As of this moment (UTC unless it says so); else now.")]
+At = Annotated[datetime | None, typer.Option("--at", help="As of this time (UTC by default); default: now.")]
 
 
 @app.command("list")
 def list_(policy: PolicyFile, at: At = None, *, form: Format = Form.TABLE, as_json: AsJson = False) -> None:
-    """Show the leases of a policy document: who has how many from whom, until when, and which hold now.
+    """List the leases of a policy document: who has how many from whom, until when, and which are active.
 
     Example: taskgov lease list --policy ml-cluster.yaml
     """
@@ -65,7 +69,7 @@ def check(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Say for each lease whether its donor could give it when it starts, by the nodes and quotas of a snapshot.
+    """Check, on a snapshot, whether the donor of each lease has the nodes and quota for it when it starts.
 
     Example: taskgov lease check --policy ml-cluster.yaml --snapshot ml-cluster.json
     """
@@ -78,17 +82,19 @@ def check(
 
 @app.command()
 def add(  # noqa: PLR0913 - options of a command, each named by whoever types it
-    what: Annotated[str, typer.Argument(help="How many of what: 2xml.g5.8xlarge.", metavar="NxTYPE")],
+    what: Annotated[str, typer.Argument(help="Count and instance type: 2xml.g5.8xlarge.", metavar="NxTYPE")],
     policy: PolicyFile,
     to: Annotated[str, typer.Option("--to", help="The team that gets it.", metavar="TEAM")],
     from_: Annotated[str, typer.Option("--from", help="The team that gives it, or the shared pool.", metavar="TEAM")],
     until: Until,
-    start: Annotated[str | None, typer.Option("--start", help="When it begins, as --until; else now.")] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who read the document.")] = "temporary need",
+    start: Annotated[str | None, typer.Option("--start", help="When it starts, as in --until; default: now.")] = None,
+    reason: Annotated[
+        str, typer.Option("--reason", help="The reason, for readers of the document.")
+    ] = "temporary need",
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Add a lease to a policy document; comments and everything else stay as they are. Nothing is put into force.
+    """Add a lease to a policy document; comments and everything else are kept. Nothing is put into force.
 
     Example: taskgov lease add 2xml.g5.8xlarge --to team-a --from team-b --until friday -p ml-cluster.yaml
     """
@@ -119,7 +125,7 @@ def end(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """End a lease of a policy document now; one that has not begun is taken out. Nothing is put into force.
+    """End a lease of a policy document now; remove one that has not started. Nothing is put into force.
 
     Example: taskgov lease end --to team-a --from team-b -p ml-cluster.yaml
     """

@@ -26,17 +26,17 @@ Bare = Annotated[
     str | None,
     typer.Option(
         metavar="TYPE=COUNT",
-        help="A cluster of these instances and nothing else: no task governance add-on, no quotas, no jobs.",
+        help="Start with a bare cluster of these instances: no task governance add-on, no quotas, no jobs.",
     ),
 ]
 Mode = Annotated[
     Literal["plan", "apply"],
-    typer.Option(help="The stack's ApplyMode; with apply, runs write quotas and ask for approval."),
+    typer.Option(help="The stack's ApplyMode; with apply, runs write quotas and request approvals."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready, for programs.")]
 Address = Annotated[
     str | None,
-    typer.Option(help="An address of this machine that containers reach; the Docker bridge's when it is not given."),
+    typer.Option(help="An address of this machine that containers can reach; default: the Docker bridge's."),
 ]
 
 
@@ -48,7 +48,7 @@ def local(
     mode: Mode = "plan",
     as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
 ) -> None:
-    """Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
+    """Serve an emulated account and cluster for `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
 
     Example: taskgov local --bare ml.g5.8xlarge=4
     """

@@ -10,47 +10,47 @@ from taskgov_cli.lazy import Lazy, LazyGroup
 ASK: Final = {
     "status": Lazy(
         "taskgov_cli.status:status",
-        "Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.",
+        "Show capacity, quota, use, loans and waiting work by team and instance type.",
     ),
     "jobs": Lazy(
         "taskgov_cli.jobs:jobs",
-        "List tasks: team, kind, priority, state, what each requests and borrows. `explain` takes a name from it.",
+        "List tasks with team, kind, priority, state, request and loan. `explain` takes their names.",
     ),
     "explain": Lazy(
         "taskgov_cli.explain:explain",
-        "Say why a workload waits, was preempted or runs where it runs; or why a team has its quota and share.",
+        "Explain why a job waits, was preempted or runs where it does, or why a team has its quota.",
     ),
     "when": Lazy(
         "taskgov_cli.when:when",
-        "Estimate when a waiting job starts, and say what it waits for.",
+        "Estimate when a waiting job starts, and show what it waits for.",
     ),
     "plan": Lazy(
         "taskgov_cli.plan_command:plan",
-        "Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.",
+        "Plan the quotas of a cluster, with --policy under that document. Nothing is written.",
     ),
     "what-if": Lazy(
         "taskgov_cli.what_if:what_if_command",
-        "Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.",
+        "Predict the plan and the jobs after a change of nodes, quotas, weights, jobs or policy.",
     ),
     "audit": Lazy(
         "taskgov_cli.audit:audit",
-        "Judge a cluster now: every finding with its evidence and its remedy, and the report of the nightly audit.",
+        "Audit a cluster now: each finding with evidence and remedy, and the report of the nightly audit.",
     ),
     "report": Lazy(
         "taskgov_cli.report:report",
-        "Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.",
+        "Find the page of a team: quota, tasks, what waits and why. Each audit and each run writes it.",
     ),
     "history": Lazy(
         "taskgov_cli.history:history",
-        "Show the last runs of a cluster: when, why, with which plan, and how they ended.",
+        "Show the last runs of a cluster: time, cause, plan and outcome.",
     ),
     "usage": Lazy(
         "taskgov_cli.usage.command:usage",
-        "Sum up the GPU-hours of a month: guaranteed, used, borrowed, lent, idle, waiting, preempted, and their price.",
+        "Sum the GPU-hours of a month and their price: guaranteed, used, borrowed, lent, idle, waiting, preempted.",
     ),
     "snapshot": Lazy(
         "taskgov_cli.snapshots:snapshot",
-        "Read a live cluster once, for offline questions. Nothing is written to it.",
+        "Save the state of a live cluster in a file, for offline commands. The cluster is only read.",
     ),
     "replay": Lazy(
         "taskgov_cli.replay:replay",
@@ -58,100 +58,102 @@ ASK: Final = {
     ),
     "advise": Lazy(
         "taskgov_cli.advise:advise",
-        "Advise on quotas, borrow limits and preemption from past work, with the proof. Nothing is applied.",
+        "Recommend quotas, borrow limits and preemption rules from past work, with proof. Nothing is applied.",
     ),
 }
 CHANGE: Final = {
     "validate": Lazy(
         "taskgov_cli.documents:validate",
-        "Check policy documents: every broken rule at once, with its path, value and rule.",
+        "Check policy documents; report every violation at once, with path, value and rule.",
     ),
     "apply": Lazy(
         "taskgov_cli.applying.command:apply",
-        "Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.",
+        "Put a policy document into force (--policy), or write a plan that a stack in plan mode made.",
     ),
-    "lease": Lazy("taskgov_cli.leases:app", "Temporary quota: the leases of a document."),
+    "lease": Lazy(
+        "taskgov_cli.leases:app", "Lend quota for a time: list, check, add and end the leases of a document."
+    ),
     "review": Lazy(
         "taskgov_cli.review.command:review",
-        "Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.",
+        "Comment on a pull or merge request with the plan of its policy document, on the stack's newest snapshot.",
     ),
     "approve": Lazy(
         "taskgov_cli.approvals:approve",
-        "Let a plan that waits for approval be applied: exactly its changes, or none when the world moved meanwhile.",
+        "Approve a waiting plan: exactly its changes are applied, or none if the cluster has changed since.",
     ),
     "reject": Lazy(
         "taskgov_cli.approvals:reject",
-        "Refuse a plan that waits for approval: nothing is applied, and the same changes are not tried again soon.",
+        "Reject a waiting plan: nothing is applied, and the same changes are not proposed again for some time.",
     ),
     "rollback": Lazy(
         "taskgov_cli.rollback:rollback",
-        "Take back what a plan changed: restore each quota to what it was, last wave first.",
+        "Undo a plan: restore each quota to its value before, last wave first.",
     ),
 }
 OPERATE: Final = {
     "doctor": Lazy(
         "taskgov_cli.doctor.command:doctor",
-        "Check everything that governing a cluster takes; name what is broken, and the command that fixes it.",
+        "Check everything that taskgov needs on a cluster; show what is broken, and the command that fixes it.",
     ),
     "reconcile": Lazy(
         "taskgov_cli.operate:reconcile",
-        "Ask for a run on a cluster now; a run that is under way looks once more instead.",
+        "Start a run on a cluster now; a run in progress reads the cluster once more instead.",
     ),
     "stop": Lazy(
         "taskgov_cli.operate:stop",
-        "Turn the stop switch on or off: while it is on, every run plans and reports, and none writes.",
+        "Turn the stop switch on or off: while it is on, runs plan and report, and write nothing.",
     ),
     "unlock": Lazy(
         "taskgov_cli.unlock:unlock",
-        "Show who holds a cluster's lock; free it with --yes. A run that still works stops before its next write.",
+        "Show who holds a cluster's lock; release it with --yes. A run that held it stops before its next write.",
     ),
     "govern": Lazy(
         "taskgov_cli.govern:govern",
-        "Show which stacks have tagged a cluster as theirs; with --yes, hand it over to this one.",
+        "Show which stacks have tagged a cluster; with --yes, assign it to this one.",
     ),
 }
 SET_UP: Final = {
     "preflight": Lazy(
         "taskgov_cli.preflight.command:preflight",
-        "Check whether this account and Region take the stack, before it is deployed. Nothing is written.",
+        "Check, before a deployment, whether this account and Region can run the stack. Nothing is written.",
     ),
     "init": Lazy(
         "taskgov_cli.onboarding.init:init",
-        "Write the first policy document of a cluster from what is found there; nothing in AWS is changed.",
+        "Write a first policy document from the current quotas of a cluster. AWS is only read.",
     ),
     "adopt": Lazy(
         "taskgov_cli.kueue:adopt",
-        "Take over queues that somebody else made, as they stand; without --yes, show what that would change.",
+        "Take over existing Kueue queues with their quotas; without --yes, show what would change.",
     ),
     "kueue-config": Lazy(
         "taskgov_cli.kueue:kueue_config",
-        "Print how Kueue's manager has to be configured for a policy: the parts that governance decides.",
+        "Print the settings of Kueue's manager that a policy needs.",
     ),
     "schema": Lazy(
         "taskgov_cli.schema:schema",
-        "Print the JSON Schema of policy documents, with which editors complete and check them.",
+        "Print the JSON Schema of policy documents, for editors to complete and check them.",
     ),
     "config": Lazy(
         "taskgov_cli.configuration:config",
-        "Show which cluster, stack, context and format hold when none is given, and where each comes from.",
+        "Show the default cluster, stack, context and format, and where each is set.",
     ),
     "smoke": Lazy(
         "taskgov_cli.embedded:smoke",
-        "Try everything once in a sandbox account, remove it again, and report what AWS does that is inferred today.",
+        "Test taskgov in a sandbox account, clean up, and report how AWS behaves where that is only inferred.",
     ),
 }
 DEVELOP: Final = {
     "demo": Lazy(
         "taskgov_cli.embedded:demo",
-        "Govern a cluster on the embedded stack: a short story, or walkthroughs, each expectation checked.",
+        "Play a short story, or walkthroughs, on the embedded stack; each expectation is checked.",
     ),
     "local": Lazy(
         "taskgov_cli.local:local",
-        "Serve an emulated account with one cluster to `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.",
+        "Serve an emulated account and cluster for `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.",
     ),
     "conformance": Lazy(
         "taskgov_cli.conformance:conformance",
-        "Run recorded Kueue decisions through the scheduling model and name every difference.",
+        "Compare the scheduling model with recorded decisions of Kueue, and show every difference.",
     ),
 }
 GROUPS: Final = {"Ask": ASK, "Change": CHANGE, "Operate": OPERATE, "Set up": SET_UP, "Develop": DEVELOP}
@@ -196,7 +198,7 @@ def taskgov(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keep GPU quotas true on shared clusters."""
+    """Keep the GPU quotas of shared clusters in line with their capacity."""
     if name := ctx.invoked_subcommand:
         from taskgov_cli.settings import defaults  # noqa: PLC0415 - the list of commands takes none
 

@@ -6,11 +6,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.contracts.orders import RunOrder, StopOrder
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.orders import give
 from taskgov_cli.output import AsJson, console, print_json
 
@@ -32,11 +35,11 @@ def reconcile(
     stack: StackName = DEFAULT_STACK,
     *,
     retry_refused: Annotated[
-        bool, typer.Option("--retry-refused", help="Ask again for writes that were refused, before their 24 hours end.")
+        bool, typer.Option("--retry-refused", help="Try refused writes again before their 24 hours end.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for a run on a cluster now; a run that is under way looks once more instead.
+    """Start a run on a cluster now; a run in progress reads the cluster once more instead.
 
     Example: taskgov reconcile ml-cluster
     """
@@ -44,25 +47,26 @@ def reconcile(
         place = deployed(stack)
         arn = place.arn_of(cluster)
         forgotten = [refused.subject for refused in place.state.refusals(arn)] if retry_refused else []
-        answer = request_run(place, arn, retry_refused=retry_refused)
+        ordered = request_run(place, arn, retry_refused=retry_refused)
     if as_json:
-        about = {"clusterArn": arn, "eventId": answer["eventId"], "by": answer["by"]}
+        about = {"clusterArn": arn, "eventId": ordered["eventId"], "by": ordered["by"]}
         print_json(about | {"forgottenRefusals": forgotten})
     else:
         if retry_refused:
             what = ", ".join(forgotten) or "nothing, no refused write is on record"
             console().print(f"Tries again: {what}.", markup=False)
-        console().print(f"Asked for a run on {cluster}. See what came of it: taskgov history {cluster}", markup=False)
+        console().print(f"A run on {cluster} was requested. For its outcome: taskgov history {cluster}", markup=False)
 
 
 def stop(
-    position: Annotated[Position | None, typer.Argument(help="Without it: where the switch is.")] = None,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who find it on.")] = "",
+    position: Annotated[Position | None, typer.Argument(help="Default: show the position.")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="The reason, for people who find it on.")] = "",
     stack: StackName = DEFAULT_STACK,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Turn the stop switch on or off: while it is on, every run plans and reports, and none writes.
+    """Turn the stop switch on or off: while it is on, runs plan and report, and write nothing.
 
     Example: taskgov stop on --reason "maintenance until noon"
     """
@@ -71,10 +75,7 @@ def stop(
         if position is not None:
             turn(place, on=position is Position.ON, reason=reason)
         switch = switch_of(place)
-    if as_json:
-        print_json(switch)
-    else:
-        console().print(_sentence(switch), markup=False)
+    answer(lambda: switch, [Text(_sentence(switch))], form, as_json=as_json)
 
 
 def request_run(place: Deployed, cluster_arn: str, *, retry_refused: bool = False) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from taskgov.printable import printable
 from taskgov_cli.grid import Grid, table
 
 OK, NO, NOT_UNDERSTOOD, UNREACHABLE, CHANGES = range(5)
-AsJson = Annotated[bool, typer.Option("--json", help="Print the same as JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 """The option that every command has."""
 SEVERITY_STYLE = {
     Severity.INFO: "cyan",

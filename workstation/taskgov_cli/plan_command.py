@@ -25,12 +25,13 @@ def plan(  # noqa: PLR0913 -- options are named by whoever types them
     form: Format = Form.TABLE,
     as_json: AsJson = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="End with exit code 4 when there are changes, also ones to approve.")
+        bool,
+        typer.Option("--exit-code", help="End with exit code 4 if there are changes, also ones that need approval."),
     ] = False,
 ) -> None:
-    """Plan the quotas of a cluster; with --policy as if that document were in force. Nothing is written.
+    """Plan the quotas of a cluster, with --policy under that document. Nothing is written.
 
-    A plan that is blocked ends with exit code 1.
+    A blocked plan ends with exit code 1.
 
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """

@@ -45,15 +45,18 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
     policy: snapshots.PolicyFile = None,
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")] = 1000,
     borrow_limit: Annotated[
-        int, typer.Option(min=0, max=replay_counts.NO_LIMIT, help="Percent of the own quota, without --policy.")
+        int, typer.Option(min=0, max=replay_counts.NO_LIMIT, help="Percent of a team's quota, without --policy.")
     ] = 100,
     days: Annotated[float | None, typer.Option(min=0, help="Only the first days of the trace.")] = None,
     failures: Annotated[
         str | None,
-        typer.Option(metavar="MTBF,REPAIR", help="Machines of 8 GPUs fail, e.g. 30d,12h; quotas fixed and following."),
+        typer.Option(
+            metavar="MTBF,REPAIR",
+            help="Nodes of 8 GPUs fail, e.g. 30d,12h; compares fixed quotas with quotas that follow.",
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", dir_okay=False, help="Draw it into this file: .svg, .png or .pdf.")
+        Path | None, typer.Option("--plot", dir_okay=False, help="Write a plot to this file: .svg, .png or .pdf.")
     ] = None,
     *,
     form: Format = Form.TABLE,
@@ -61,8 +64,8 @@ def replay(  # noqa: PLR0913 -- options are named by whoever types them
 ) -> None:
     """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
 
-    Without --policy each team's share is its part of the trace's GPU-hours, and everybody lends. Counts by minute
-    (Helios) hold no jobs: of a policy, only who lends and who may borrow how much is used.
+    Without --policy, each team's share is its part of the trace's GPU-hours, and all teams lend. Counts by minute
+    (Helios) contain no jobs: only lending and borrow limits of a policy are used.
 
     Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
     """

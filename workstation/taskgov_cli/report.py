@@ -29,7 +29,7 @@ def report(
     cluster: Annotated[
         str, typer.Argument(help="HyperPod or EKS cluster, by name.", metavar="CLUSTER", envvar=settings.CLUSTER)
     ],
-    team: Annotated[str, typer.Option("--team", "-t", help="Whose page.", metavar="TEAM")],
+    team: Annotated[str, typer.Option("--team", "-t", help="The team of the page.", metavar="TEAM")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the page to this file.")
     ] = None,
@@ -38,7 +38,7 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say where the page of a team is: its quota, tasks, what waits and why. Each audit and each run writes it.
+    """Find the page of a team: quota, tasks, what waits and why. Each audit and each run writes it.
 
     Example: taskgov report ml-cluster --team team-a --open
     """

@@ -30,17 +30,22 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson, console, print_json
+from taskgov_cli.output import NO, OK, AsJson
 from taskgov_cli.plans import said_kind, said_wave
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
+
+    from rich.console import RenderableType
 
     from taskgov.allocation.plan import Plan
     from taskgov_cli.deployed import Deployed
@@ -117,13 +122,14 @@ def rollback(
     stack: StackName = DEFAULT_STACK,
     cluster: OfCluster = None,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without --yes, it is only shown.")] = False,
     stop: Annotated[
-        bool, typer.Option("--stop", help="Turn the stop switch on first, so that no run writes it again.")
+        bool, typer.Option("--stop", help="Turn the stop switch on first, so that no run applies the plan again.")
     ] = False,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what a plan changed: restore each quota to what it was, last wave first.
+    """Undo a plan: restore each quota to its value before, last wave first.
 
     Example: taskgov rollback plan-0123456789abcdef --stop --yes
     """
@@ -138,10 +144,9 @@ def rollback(
                 turn(job.place, on=True, reason=f"rollback of {plan_id}")
             written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
-    if as_json:
-        print_json(_as_data(job, changes, done=yes, written=written, error=error, stopped=stopped))
-    else:
-        _show(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    answer(lambda: data, parts, form, as_json=as_json)
     blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
     raise typer.Exit(NO if error or blocked else OK)
 
@@ -191,10 +196,9 @@ def _as_data(
     }
 
 
-def _show(
+def _shown(
     job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
-) -> None:
-    out = console()
+) -> Iterator[RenderableType]:
     rows = [
         (
             str(entry.change.index + 1),
@@ -208,9 +212,8 @@ def _show(
         for entry in changes
     ]
     columns = ("change #", "wave #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
-    out.print(table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows))
-    for line in _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped):
-        out.print(line, markup=False)
+    yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
+    yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
 
 
 def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:

@@ -63,12 +63,12 @@ def put_beside(document: Path) -> Path | None:
 
 def schema(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else standard output.")
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="File to write; default: standard output.")
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="The schema is JSON anyway.")] = False,  # noqa: ARG001
 ) -> None:
-    """Print the JSON Schema of policy documents, with which editors complete and check them.
+    """Print the JSON Schema of policy documents, for editors to complete and check them.
 
     `init` writes it beside the document, whose first line names it.
 

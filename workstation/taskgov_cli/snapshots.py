@@ -38,7 +38,7 @@ LiveCluster = Annotated[
     typer.Option(
         "--cluster",
         "-c",
-        help="HyperPod cluster, by name or ARN: read it live.",
+        help="HyperPod cluster to read, by name or ARN.",
         metavar="NAME",
         envvar=settings.CLUSTER,
         callback=settings.unless_typed("snapshot"),
@@ -68,13 +68,15 @@ Teams = Annotated[
     typer.Option(
         "--team",
         "-t",
-        help="Only this team's; may be repeated. Members without wider rights name theirs.",
+        help="Only this team; may be repeated. Members without wider rights name their own.",
         metavar="TEAM",
     ),
 ]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document, as if it were in force."),
+    typer.Option(
+        "--policy", "-p", exists=True, dir_okay=False, help="Policy document to use instead of the one in force."
+    ),
 ]
 
 
@@ -83,14 +85,14 @@ def snapshot(
         str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else standard output.")
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="File to write; default: standard output.")
     ] = None,
     stack: Stack = None,
     context: Context = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="The snapshot is JSON anyway.")] = False,  # noqa: ARG001
 ) -> None:
-    """Read a live cluster once, for offline questions. Nothing is written to it.
+    """Save the state of a live cluster in a file, for offline commands. The cluster is only read.
 
     Example: taskgov snapshot ml-cluster --stack taskgov -o ml-cluster.json
     """

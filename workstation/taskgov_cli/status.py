@@ -52,15 +52,15 @@ def status(  # noqa: PLR0913 - options of a command, each named by whoever types
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     team: snapshots.Teams = None,
-    every: Annotated[float, typer.Option("--every", min=1, help="With --watch: seconds between two looks.")] = 10,
+    every: Annotated[float, typer.Option("--every", min=1, help="With --watch: seconds between two reads.")] = 10,
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again and again, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show how everybody stands: capacity, quota, used, borrowed, lent and waiting, by team and instance type.
+    """Show capacity, quota, use, loans and waiting work by team and instance type.
 
-    With the rights of a member of a team, it shows that team, and says what it cannot see. With --watch, a terminal
+    A member of a team without wider rights sees that team, and what is not visible. With --watch, a terminal
     shows the newest answer in place of the last one; a pipe gets one after the other.
 
     Example: taskgov status --cluster ml-cluster --watch

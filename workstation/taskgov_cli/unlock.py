@@ -16,8 +16,10 @@ from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.contracts.orders import UnlockOrder
 from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.orders import give
-from taskgov_cli.output import AsJson, console, print_json
+from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
 
 if TYPE_CHECKING:
     from taskgov.ports import Execution, Lock
@@ -26,12 +28,13 @@ if TYPE_CHECKING:
 def unlock(
     cluster: Cluster,
     stack: StackName = DEFAULT_STACK,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for the record; needed with --yes.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="The reason, for the record; required with --yes.")] = "",
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Free it; without, it is only shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Release it; without --yes, it is only shown.")] = False,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show who holds a cluster's lock; free it with --yes. A run that still works stops before its next write.
+    """Show who holds a cluster's lock; release it with --yes. A run that held it stops before its next write.
 
     Example: taskgov unlock ml-cluster --yes --reason "its execution was deleted"
     """
@@ -45,11 +48,9 @@ def unlock(
         if yes and lock.owner is not None:
             give(place, _order(arn, lock, reason))
     freed = yes and lock.owner is not None
-    if as_json:
-        print_json(_as_data(arn, lock, execution, freed=freed))
-    else:
-        for line in _lines(cluster, lock, execution, freed=freed):
-            console().print(line, markup=False, soft_wrap=True)
+    lines = _lines(cluster, lock, execution, freed=freed)
+    data = _as_data(arn, lock, execution, freed=freed)
+    answer(lambda: data, map(unfolded, lines), form, as_json=as_json)
 
 
 def _execution(lock: Lock) -> Execution | None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     snapshot: snapshots.SnapshotFile = None,
     lose_nodes: Annotated[
-        list[str] | None, typer.Option("--lose-nodes", metavar="NxTYPE", help="Healthy nodes that are gone. Repeat.")
+        list[str] | None, typer.Option("--lose-nodes", metavar="NxTYPE", help="Healthy nodes that leave. Repeat.")
     ] = None,
     add_nodes: Annotated[
         list[str] | None, typer.Option("--add-nodes", metavar="NxTYPE", help="Healthy nodes that join. Repeat.")
@@ -67,7 +67,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever t
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Suppose that nodes, quotas, weights, work or the policy were otherwise: the plan, and what becomes of work.
+    """Predict the plan and the jobs after a change of nodes, quotas, weights, jobs or policy.
 
     Example: taskgov what-if -s ml-cluster.json --lose-nodes 2xml.g5.8xlarge --set team-a.ml.g5.8xlarge=2
     """

@@ -59,7 +59,7 @@ def when(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
         Path | None,
         typer.Option(
             exists=True,
-            help="What ran before: a record of work (a folder of days, *.jsonl.gz), or a trace as `replay` reads it.",
+            help="Past work: a record of work (a folder of days, *.jsonl.gz), or a trace as `replay` reads it.",
         ),
     ] = None,
     snapshot: snapshots.SnapshotFile = None,
@@ -67,7 +67,7 @@ def when(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     runs: durations.Runs = None,
-    futures: Annotated[int, typer.Option(min=20, max=1000, help="How many futures of the queue are played.")] = 100,
+    futures: Annotated[int, typer.Option(min=20, max=1000, help="How many futures of the queue are simulated.")] = 100,
     seed: Annotated[int, typer.Option(help="The same seed gives the same futures.")] = 1,
     *,
     form: Format = Form.TABLE,

@@ -8,6 +8,7 @@ from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.text import Text
 
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
@@ -24,13 +25,15 @@ from taskgov_cli.deployed import (
     deployed,
     told,
 )
-from taskgov_cli.formats import print_parts
+from taskgov_cli.form import Form
+from taskgov_cli.formats import Format, answer, markdown_of, print_parts, unfolded
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson, console, print_json, working
+from taskgov_cli.output import NO, OK, AsJson, console, working
+from taskgov_cli.plan_markdown import plan_markdown
 from taskgov_cli.review.forge import forge_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from taskgov.allocation.plan import Plan
     from taskgov.policy.document import ClusterRef
@@ -54,7 +57,7 @@ WHAT_NEXT: Final = {
 
 def apply(  # noqa: PLR0913 - options of a command, each named by whoever types it
     plan_id: Annotated[
-        str | None, typer.Argument(help="A plan that the stack made and did not write.", metavar="PLAN_ID")
+        str | None, typer.Argument(help="A plan that the stack made but did not write.", metavar="PLAN_ID")
     ] = None,
     policy: Annotated[
         Path | None,
@@ -66,23 +69,25 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     context: snapshots.TypedContext = None,
     wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds to wait for the run of the document.")] = 600,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, the plan is only shown.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Apply it; without --yes, the plan is only shown.")] = False,
     reviewed: Annotated[
         str | None,
         typer.Option(
-            help="With --policy: the plan that was reviewed, as its comment names it; no other is written unasked. "
+            help="With --policy: the reviewed plan, as its comment names it; no other is written unasked. "
             "`forge`: that of the pull or merge request which the commit of this pipeline was merged with.",
             metavar="PLAN_ID:DIGEST",
         ),
     ] = None,
     claim: Annotated[
-        str, typer.Option(help="With --policy: who wrote the document, as a forge says; kept as a claim, no identity.")
+        str,
+        typer.Option(help="With --policy: the author according to a forge; recorded as a claim, not as an identity."),
     ] = "",
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Put a policy document into force (--policy), or write one plan that a stack in plan mode left unwritten.
+    """Put a policy document into force (--policy), or write a plan that a stack in plan mode made.
 
-    The plan is shown first. A document goes through the stack's own run; a plan is written under the cluster's lock.
+    The plan is shown first. A run of the stack applies a document; a plan is written under the cluster's lock.
 
     Example: taskgov apply --policy ml-cluster.yaml
     """
@@ -97,15 +102,18 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
             review.require(shown)
         else:
             shown, doing = _plan(str(plan_id), snapshot, stack, cluster, context)
-        if not as_json:
-            _show(shown)
+        is_table = form is Form.TABLE and not as_json
+        if is_table:
+            print_parts(plans.shown(shown))  # before anything is written
         if yes and shown.outcome in NOT_LET_THROUGH:
             raise RefusedError("the plan would be blocked, so nothing was written; it says by what")
         ended = doing() if yes else None
-    if as_json:
-        print_json({"plan": shown, "done": yes, "ended": ended})
+    closing = list(_closing(shown, ended))
+    if is_table:
+        print_parts(closing)
     else:
-        _close(shown, ended)
+        parts, data = [*plans.shown(shown), *closing], {"plan": shown, "done": yes, "ended": ended}
+        answer(lambda: data, parts, form, as_json=as_json, markdown=lambda: plan_markdown(shown) + markdown_of(closing))
     is_well = shown.outcome not in NOT_LET_THROUGH if ended is None else ended.outcome in WELL
     raise typer.Exit(OK if is_well else NO)
 
@@ -187,21 +195,14 @@ def _never() -> Ended:
     )
 
 
-def _show(shown: Plan) -> None:
-    print_parts(plans.shown(shown))
-
-
-def _close(shown: Plan, ended: Ended | None) -> None:
-    out = console()
+def _closing(shown: Plan, ended: Ended | None) -> Iterator[Text]:
     if ended is None:
         blocked = shown.outcome in NOT_LET_THROUGH
         how = "It would be blocked, as it stands" if blocked else "To do it, the same command with --yes"
-        out.print(f"Nothing was written. {how}", markup=False)
+        yield Text(f"Nothing was written. {how}")
         return
     error = f": {ended.error}" if ended.error else ""
-    out.print(
-        f"{ended.outcome}{error}", markup=False, soft_wrap=True, style="green" if ended.outcome in WELL else "red"
-    )
+    yield unfolded(f"{ended.outcome}{error}", "green" if ended.outcome in WELL else "red")
     next_words = WHAT_NEXT.get(ended.outcome, "See what happened: taskgov history {cluster}")
     if ended.outcome != "nothing-to-do":
-        out.print(next_words.format(cluster=shown.cluster_name, plan=ended.plan_id), markup=False, soft_wrap=True)
+        yield unfolded(next_words.format(cluster=shown.cluster_name, plan=ended.plan_id))

@@ -60,7 +60,7 @@ def doctor(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Check everything that governing a cluster takes; name what is broken, and the command that fixes it.
+    """Check everything that taskgov needs on a cluster; show what is broken, and the command that fixes it.
 
     Example: taskgov doctor ml-cluster --stack taskgov
     """

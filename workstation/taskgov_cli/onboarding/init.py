@@ -49,32 +49,31 @@ def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", dir_okay=False, help="Where to write it; else CLUSTER.yaml.")
+        Path | None, typer.Option("--output", "-o", dir_okay=False, help="File to write; default: CLUSTER.yaml.")
     ] = None,
     team: Annotated[
         list[str] | None,
-        typer.Option(
-            "--team", "-t", metavar="NAME[:PARTS]", help="A team to begin with, where there are no quotas yet. Repeat."
-        ),
+        typer.Option("--team", "-t", metavar="NAME[:PARTS]", help="A first team, if there are no quotas yet. Repeat."),
     ] = None,
     instance_type: Annotated[
-        list[str] | None, typer.Option("--instance-type", help="What the teams divide; else all that counts. Repeat.")
+        list[str] | None,
+        typer.Option("--instance-type", help="Instance type that the teams share; default: all. Repeat."),
     ] = None,
-    style: Annotated[Style | None, typer.Option("--style", help="How the teams share; else flexible.")] = None,
+    style: Annotated[Style | None, typer.Option("--style", help="How the teams share; default: flexible.")] = None,
     co_owned: Annotated[
         CoOwnedPolicy | None,
-        typer.Option("--co-owned", help="What becomes of quotas that Terraform, CloudFormation or the CDK keeps too."),
+        typer.Option("--co-owned", help="How to treat quotas that Terraform, CloudFormation or the CDK manages too."),
     ] = None,
     snapshot: snapshots.SnapshotFile = None,
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     *,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the first policy document of a cluster from what is found there; nothing in AWS is changed.
+    """Write a first policy document from the current quotas of a cluster. AWS is only read.
 
-    Where the cluster has no quotas, it begins with the teams of --team, or prompts for them on a terminal.
+    If the cluster has no quotas, the document starts with the teams of --team, or a terminal prompts for them.
 
     Example: taskgov init ml-cluster --team research:2 --team serving --style flexible
     """

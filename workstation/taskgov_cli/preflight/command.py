@@ -50,17 +50,17 @@ def preflight(  # noqa: PLR0913 - options of a command, each named by whoever ty
     clusters: Annotated[int, typer.Option(min=1, help="How many clusters the stack will govern.")] = 1,
     stack: StackName = DEFAULT_STACK,
     template: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Else the template of this package.")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Default: the template of this package.")
     ] = None,
     built: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="What `sam build` wrote; else .aws-sam/build beside the template."),
+        typer.Option(file_okay=False, help="Output of `sam build`; default: .aws-sam/build beside the template."),
     ] = None,
     *,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Check whether this account and Region take the stack, before it is deployed. Nothing is written.
+    """Check, before a deployment, whether this account and Region can run the stack. Nothing is written.
 
     Example: taskgov preflight --backend kueue -p WatchPlainEks=yes -p Architecture=arm64
     """

@@ -38,14 +38,14 @@ def review(
     ] = "blocked",
     *,
     comments: Annotated[
-        bool, typer.Option("--comment/--no-comment", help="Write it as a comment, or to standard output only.")
+        bool, typer.Option("--comment/--no-comment", help="Write the comment, or only print it.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Plan a policy document on the newest snapshot of the stack, as one comment on the pull or merge request.
+    """Comment on a pull or merge request with the plan of its policy document, on the stack's newest snapshot.
 
-    For pipelines of GitHub and GitLab; with rights to read the stack's bucket, and none to the cluster. Where nothing
-    changes no comment is written. A document that breaks rules always ends with exit code 1.
+    For pipelines of GitHub and GitLab. It needs rights to read the stack's bucket, and none to the cluster. If nothing
+    changes, no comment is written. A document that breaks rules always ends with exit code 1.
 
     Example: taskgov review policies/ml-cluster.yaml --stack taskgov --fail-on approval --no-comment
     """

@@ -43,30 +43,39 @@ class By(StrEnum):
 
 def usage(  # noqa: PLR0913 -- options are named by whoever types them
     cluster: Cluster,
-    month: Annotated[str | None, typer.Option("--month", help="As 2026-11, in UTC. Default: this month.")] = None,
-    since: Annotated[
-        str | None, typer.Option("--from", help="From this day or moment on, as 2026-11-20 or 2026-11-20T12:00Z.")
+    month: Annotated[
+        str | None, typer.Option("--month", help="A month in UTC, such as 2026-11. Default: this month.")
     ] = None,
-    until: Annotated[str | None, typer.Option("--to", help="Up to it, without it. Default: now.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", help="From this day or time on: 2026-11-20 or 2026-11-20T12:00Z.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Until then, exclusive. Default: now.")] = None,
     by: Annotated[
         By | None,
-        typer.Option("--by", help="One row for each hour, day, or for all. Default: all in tables, else hour."),
+        typer.Option(
+            "--by", help="One row for each hour or day, or one for all. Default: all in tables, otherwise hour."
+        ),
     ] = None,
     prices: Annotated[
         Path | None,
         typer.Option(
-            "--prices", exists=True, dir_okay=False, help="YAML or CSV: currency, and an accelerator's hour by type."
+            "--prices",
+            exists=True,
+            dir_okay=False,
+            help="YAML or CSV: the currency, and the price of an accelerator-hour by type.",
         ),
     ] = None,
     stack: StackName = DEFAULT_STACK,
     *,
-    focus: Annotated[bool, typer.Option("--focus", help="CSV with the columns of FOCUS 1.0; needs --prices.")] = False,
+    focus: Annotated[
+        bool, typer.Option("--focus", help="Print CSV with the columns of FOCUS 1.0; needs --prices.")
+    ] = False,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Sum up the GPU-hours of a month: guaranteed, used, borrowed, lent, idle, waiting, preempted, and their price.
+    """Sum the GPU-hours of a month and their price: guaranteed, used, borrowed, lent, idle, waiting, preempted.
 
-    The numbers are of the record of work. Time that was not measured is a row of its own, and in no other.
+    The numbers come from the record of work. Time without a measurement has its own row.
 
     Example: taskgov usage ml-cluster --month 2026-11 --prices prices.yaml
     """
