@@ -48,6 +48,9 @@ EXPRESS_GB = 64 / 1024
 """What an execution of a small Express machine is charged for, whatever it uses."""
 TURN_SECONDS, LAST_TURN_SECONDS = 1, 40
 """How far apart looks begin, and when the last one does (`statemachines/fan_out.asl.yaml`)."""
+STARTS_AN_HOUR = 12
+"""Looks at starts, by the default of `EstimateSchedule`."""
+ESTIMATES = "EstimateStartsFunction"
 SHARED = "alarm_metrics", "dashboards", "kms_keys"
 """What a stack has once, however many clusters it governs."""
 
@@ -78,7 +81,13 @@ def times_a_month(measured: Measured, assumed: Mapping[str, float]) -> dict[str,
     """Return how often each activity happens."""
     hours = assumed["hours_per_month"]
     faults = measured.nodes * hours / 24 / assumed["days_per_fault_and_node"]
-    return {"minute": hours * 60, "look": hours, "audit": hours / 24, "fault": faults}
+    return {
+        "minute": hours * 60,
+        "starts": hours * STARTS_AN_HOUR,
+        "look": hours,
+        "audit": hours / 24,
+        "fault": faults,
+    }
 
 
 def amounts(measured: Measured, assumed: Mapping[str, float], clusters: int = 1) -> dict[str, float]:
@@ -98,14 +107,20 @@ def amounts(measured: Measured, assumed: Mapping[str, float], clusters: int = 1)
     per_month = {"snapshots": runs, "plans": runs, "reports": 2 * often["audit"] * clusters}
     for kind, months in KEPT_MONTHS.items():
         found["s3_gb_months"] += measured.stored_bytes.get(kind, 0) * per_month[kind] * months / 1e9
-    fan_outs = often["minute"] + often["look"] + often["audit"]
+    futures = often["starts"] * assumed["milliseconds_of_futures"] / 1000
+    found["lambda_gb_seconds"] += futures * measured.memory_mb.get(ESTIMATES, 0) * clusters / 1024
+    fan_outs = often["minute"] + often["starts"] + often["look"] + often["audit"]
     found["scheduled_invocations"] = fan_outs
     found["sqs_requests"] += often["minute"] * assumed["idle_polls_per_minute"]
     found["traces"] = (
         fan_outs + runs + often["audit"] * clusters
     )  # the default samples the first request of each second
     found["express_requests"] /= clusters
-    found["express_gb_seconds"] = EXPRESS_GB * often["minute"] * _fan_out_seconds(measured, assumed, clusters)
+    found["express_gb_seconds"] = EXPRESS_GB * (
+        often["minute"] * _fan_out_seconds(measured, assumed, clusters, "minute")
+        + often["starts"] * _fan_out_seconds(measured, assumed, clusters, "starts")
+        + futures
+    )
     found["s3_puts"] -= (clusters - 1) * fan_outs  # one list of documents serves all clusters
     return found | {name: each * (1 if name in SHARED else clusters) for name, each in measured.fixed.items()}
 
@@ -116,10 +131,10 @@ def _seconds(counts: Counts, function: str, invocations: float, assumed: Mapping
     return (invocations * assumed["milliseconds_per_invocation"] + waited) / 1000
 
 
-def _fan_out_seconds(measured: Measured, assumed: Mapping[str, float], clusters: int) -> float:
+def _fan_out_seconds(measured: Measured, assumed: Mapping[str, float], clusters: int, work: str) -> float:
     """Return how long an execution that begins looks takes: until the last look's turn, and that look."""
-    minute = measured.activities["minute"]
-    look = sum(_seconds(minute, function, number, assumed) for function, number in minute.invocations.items())
+    counts = measured.activities[work]
+    look = sum(_seconds(counts, function, number, assumed) for function, number in counts.invocations.items())
     last_turn = (clusters - 1) * min(TURN_SECONDS, LAST_TURN_SECONDS / clusters)
     return assumed["milliseconds_per_fan_out"] / 1000 + last_turn + look
 
@@ -188,6 +203,7 @@ def _activity_rows(all_measured: list[Measured]) -> Iterator[tuple[str, ...]]:
     yield ("counted once", *(f"{each.nodes:,} nodes" for each in all_measured))
     words = {
         "minute": "the minute's publishing",
+        "starts": "a look at starts",
         "look": "a look at a cluster at rest",
         "fault": "a node fails and comes back",
         "audit": "the nightly audit",

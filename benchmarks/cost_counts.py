@@ -1,7 +1,8 @@
 """What does taskgov ask of AWS, for a cluster of so many nodes? Counted on the embedded stack, nothing estimated.
 
-Four things happen in the life of a stack: the minute's publishing, an hourly look at a cluster at rest, a node that
-fails and is replaced (two runs that write), and the nightly audit. Each is played on its own and its requests counted.
+Five things happen in the life of a stack: the minute's publishing, a look at starts whose queue changed, an hourly look
+at a cluster at rest, a node that fails and is replaced (two runs that write), and the nightly audit. Each is played on
+its own and its requests counted.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def measure(nodes: int, teams: int) -> Measured:
         list(Runner(world.walkthrough, world).run())
         activities = {
             "minute": _counted(world, lambda: world.stack.advance(60 * MINUTES, ["PublishUsageSchedule"])).per(MINUTES),
+            "starts": _counted(world, lambda: _fire(world, "EstimateStartsSchedule")),
             "look": _counted(world, lambda: _fire(world, "ResyncAllSchedule")),
             "fault": _counted(world, lambda: _fault(world)),
             "audit": _counted(world, lambda: _fire(world, "AuditAllSchedule")),

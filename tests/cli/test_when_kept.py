@@ -6,7 +6,9 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, Before, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
@@ -28,7 +30,7 @@ MINE = "team-a/a-waits"
 def uid_of(world: World, job: str) -> str:
     workloads = world.cluster.store.list("workloads")
     return next(
-        item["metadata"]["uid"]
+        str(item["metadata"]["uid"])
         for item in workloads
         if any(owner["name"] == job for owner in item["metadata"].get("ownerReferences", ()))
     )
@@ -121,9 +123,6 @@ def test_a_member_reads_the_own_team_and_nothing_of_others(world: World, member:
 def test_a_member_is_refused_the_estimates_of_another_team_by_aws(world: World, member: str) -> None:
     keep(world)
     bucket = world.stack.physical("GovernanceBucket")
-    import boto3
-    from botocore.exceptions import ClientError
-
     for key in (KEY.format("ml-cluster"), TEAM_KEY.format("ml-cluster", "team-b")):
         with pytest.raises(ClientError, match="AccessDenied"):
             boto3.client("s3").get_object(Bucket=bucket, Key=key)

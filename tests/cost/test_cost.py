@@ -15,6 +15,7 @@ SMALL = Measured(
     teams=2,
     activities={
         "minute": Counts({"F": 1}, {"F": 10}, {"lambda_requests": 1, "express_requests": 1, "s3_puts": 1}, 1000),
+        "starts": Counts({}, {}, {"s3_puts": 1}),
         "look": Counts({"F": 2}, {}, {"lambda_requests": 2, "state_transitions": 13}),
         "fault": Counts({}, {}, {"dynamodb_writes": 14}),
         "audit": Counts({}, {}, {"notices": 1}),
@@ -30,6 +31,7 @@ ASSUMED = {
     "milliseconds_per_invocation": 100,
     "milliseconds_per_request": 40,
     "milliseconds_per_fan_out": 500,
+    "milliseconds_of_futures": 1000,
     "platform_log_bytes": 500,
     "idle_polls_per_minute": 15,
 }
@@ -56,7 +58,7 @@ def test_the_sizes_of_the_page_are_those_that_are_promised() -> None:
 
 
 def test_a_month_has_its_minutes_hours_nights_and_faults() -> None:
-    assert times_a_month(SMALL, ASSUMED) == {"minute": 43_200, "look": 720, "audit": 30, "fault": 30}
+    assert times_a_month(SMALL, ASSUMED) == {"minute": 43_200, "starts": 8_640, "look": 720, "audit": 30, "fault": 30}
 
 
 def test_amounts_are_counts_times_how_often_each_thing_happens() -> None:
@@ -77,7 +79,7 @@ def test_clusters_share_the_fan_out_its_list_and_the_alarms() -> None:
     assert ten["custom_metrics"] == 10 * one["custom_metrics"]
     assert {each["express_requests"] for each in (one, ten, many)} == {43_200}
     assert ten["alarm_metrics"] == one["alarm_metrics"]
-    assert (one["s3_puts"], ten["s3_puts"]) == (43_200, 43_200 - 9 * (720 + 30))
+    assert (one["s3_puts"], ten["s3_puts"]) == (51_840, 51_840 - 9 * (720 + 30))
     # Half a second, the look's 100 ms + 10 requests x 40 ms, and the turns: none, 9 s, 199 x 0.2 s; of 64 MB.
     for found, seconds in ((one, 1.0), (ten, 10.0), (many, 40.8)):
         assert found["express_gb_seconds"] == pytest.approx(43_200 * seconds / 16)

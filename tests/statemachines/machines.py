@@ -36,7 +36,15 @@ SUBSTITUTIONS = {
     "DeliveryDeadLetterQueueArn": "arn:aws:sqs:us-east-1:111122223333:dead-letters",
     **{
         f"{name}Function": f"arn:aws:lambda:us-east-1:111122223333:function:{name}"
-        for name in ("ReadSnapshot", "PlanQuotas", "ApplyChange", "VerifyPlan", "PublishUsage", "EstimateStarts", "AuditCluster")
+        for name in (
+            "ReadSnapshot",
+            "PlanQuotas",
+            "ApplyChange",
+            "VerifyPlan",
+            "PublishUsage",
+            "EstimateStarts",
+            "AuditCluster",
+        )
     },
 }
 """What the template supplies; a test holds the names together."""

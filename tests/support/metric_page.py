@@ -1,7 +1,15 @@
 """What documentation and tests say of the catalogue of metrics as a whole: its table, and how many a cluster has."""
 
 from taskgov.services.metric_catalogue import METRICS
-from taskgov.services.metric_form import PER_CAPACITY, PER_QUANTILE, PER_QUOTA, PER_SEVERITY, PER_TEAM, WHOLE_CLUSTER, Metric
+from taskgov.services.metric_form import (
+    PER_CAPACITY,
+    PER_QUANTILE,
+    PER_QUOTA,
+    PER_SEVERITY,
+    PER_TEAM,
+    WHOLE_CLUSTER,
+    Metric,
+)
 
 
 def catalogue_markdown() -> str:
