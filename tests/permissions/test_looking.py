@@ -30,8 +30,8 @@ COMMANDS = {
     "`taskgov jobs --mine`": ("jobs", *LIVE, "--team", "team-a", "--mine"),
     "`taskgov explain TEAM/JOB`": ("explain", "team-a/a-pytorchjob", *LIVE),
     "`taskgov explain --team`": ("explain", "--team", "team-a", *LIVE),
-    "`taskgov when TEAM/JOB`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
     "`taskgov report --team`": ("report", "ml-cluster", "--team", "team-a"),
+    "`taskgov when TEAM/JOB`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
 }
 KINDS: tuple[JobKind, ...] = ("PyTorchJob", "HyperPodPyTorchJob", "RayJob", "Job")
 NOT_READ = {("list", "", "events"): "kubectl shows it"}

@@ -77,7 +77,7 @@ NOT_TYPED: Final = {
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
     "taskgov advise work/": "needs a record of weeks: tests/cli/test_advise.py has weeks of work",
-    "taskgov when": "needs a record of work: tests/cli/test_when.py has one",
+    "taskgov when": "needs a record of work: tests/cli/test_when.py has one, and walkthrough 30 plays it",
     "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
     "taskgov init plain-eks": "the same",
     "taskgov doctor plain-eks": "the same",

@@ -4,21 +4,16 @@ An estimate holds while its workload waits as it did then: what was admitted sin
 none until the next look. Estimates of an hour ago and more are not shown: nobody looks any longer.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import isnan
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from taskgov.estimates.kept import KeptEstimates, TeamScore, Waiting
 from taskgov.scheduling.instants import moment
 from taskgov.scheduling.status_reading import read_conditions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from taskgov.estimates.kept import KeptEstimates, TeamScore, Waiting
-    from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 OLD: Final = timedelta(hours=1)
 BEYOND: Final = timedelta(days=7)
