@@ -18,18 +18,20 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from taskgov.advice.advising import Adviser
-from taskgov.advice.candidates import LIMITS, Candidate, Rule
+from taskgov.advice.candidates import LIMITS, Candidate
+from taskgov.advice.choosing import MOST_LOST, MOST_WORSE
 from taskgov.advice.past import WEEK
 from taskgov.advice.playing import Player
 from taskgov.advice.proving import Proof, gain_of
+from taskgov.advice.rules import Rule
 from taskgov.advice.splits import Split
+from taskgov.advice.words import limit_words
 from taskgov_cli.advise_exact import replay_exactly
 from taskgov_cli.advise_reading import basis_of_use, past_of
-from taskgov_cli.advise_words import limit_words
 from taskgov_cli.replay_traces import read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from taskgov.advice.judging import Result
     from taskgov.advice.past import Past
@@ -51,6 +53,7 @@ COLUMNS: Final = (
     "worse than alone",
     "CPU",
     "best in hindsight",
+    "best in hindsight that keeps the limits",
     "noise",
     "exact model, last split",
 )
@@ -63,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--gpus", default="600,450,300")
     options.add_argument("--splits", type=int, default=10)
     options.add_argument("--batch", type=int, default=300, help="seconds of freed quota that are gathered for a look")
-    options.add_argument("--looks-back", type=int, default=4, help="weeks that a choice looks at")
+    options.add_argument("--looks-back", type=int, default=26, help="weeks that a choice looks at")
     options.add_argument(
         "--limits", type=int, metavar="WEEK", help="compare borrow limits in the two weeks from this one"
     )
@@ -127,11 +130,11 @@ def _cells(size: Measured) -> tuple[str, ...]:
 
 def _row(size: Measured, given: argparse.Namespace) -> str:
     """Return the whole row of a size."""
-    best, found = _hindsight(size.adviser, size.proofs)
-    above = fmean(p.advised.mean_wait for p in size.proofs) / fmean(result.mean_wait for result in found) - 1
+    known = _hindsight(size.adviser, size.proofs)
     cells = (
         *_cells(size),
-        f"{_hours(result.mean_wait for result in found)} h, {_named(best)}: {100 * above:+.0f} % (+10 %)",
+        _beside(size, known),
+        _beside(size, {candidate: found for candidate, found in known.items() if _keeps_limits(size, found)}),
         _noise(size.adviser.noise(size.proofs), size.proofs, size.gpus),
         "left out" if given.no_exact else _exactly(size.adviser, size.proofs[-1], given.batch),
     )
@@ -190,12 +193,28 @@ def _exactly(adviser: Adviser, proof: Proof, batch: int) -> str:
     return "the same" if same else "NOT the same"
 
 
-def _hindsight(adviser: Adviser, proofs: Sequence[Proof]) -> tuple[Candidate, list[Result]]:
-    """Return the candidate with the least wait over all splits: of those chosen in any, and all without a limit."""
-    high = [Candidate(rule, LIMITS[-1]) for rule in Rule]
+def _hindsight(adviser: Adviser, proofs: Sequence[Proof]) -> dict[Candidate, list[Result]]:
+    """Return what candidates come to in all splits: those chosen in any, and each rule with the higher limits."""
+    high = [Candidate(rule, limit) for rule in Rule if rule is not Rule.TODAY for limit in LIMITS[2:]]
     tried = sorted({*high, *(proof.candidate for proof in proofs)}, key=str)
-    found = [(candidate, [adviser.result(candidate, proof.split) for proof in proofs]) for candidate in tried]
-    return min(found, key=lambda pair: sum(result.mean_wait for result in pair[1]))
+    return {candidate: [adviser.result(candidate, proof.split) for proof in proofs] for candidate in tried}
+
+
+def _keeps_limits(size: Measured, found: Sequence[Result]) -> bool:
+    """Say whether a candidate loses little work, and hardly anybody is worse off than alone, over all splits."""
+    worse = sum(len(own.worse_than(proof.alone)) for own, proof in zip(found, size.proofs, strict=True))
+    lost, work = sum(own.lost_gpu_hours for own in found), sum(own.work_gpu_hours for own in found)
+    return lost <= MOST_LOST * work and worse <= MOST_WORSE * sum(len(own.teams) for own in found)
+
+
+def _beside(size: Measured, known: Mapping[Candidate, Sequence[Result]]) -> str:
+    """Return the candidate with the least wait over all splits, and how far advice is above it."""
+    if not known:
+        return "none"
+    best, found = min(known.items(), key=lambda pair: sum(result.mean_wait for result in pair[1]))
+    above = fmean(p.advised.mean_wait for p in size.proofs) / fmean(result.mean_wait for result in found) - 1
+    lost = f"loses {_lost(found)} %"
+    return f"{_hours(result.mean_wait for result in found)} h, {_named(best)}, {lost}: {100 * above:+.0f} % (+10 %)"
 
 
 def _noise(noise: float, proofs: Sequence[Proof], gpus: int) -> str:

@@ -17,10 +17,11 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING
 
-from taskgov.advice.candidates import Candidate, Rule, terms_of
+from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import DAY, uses
 from taskgov.advice.playing import prepared
 from taskgov.advice.playing import setting_of as queues_of
+from taskgov.advice.rules import Rule
 from taskgov.allocation.projection import model_of
 from taskgov.futures import accepts, jobs_of, obstacles, replay, setting_of
 from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP

@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.advice.candidates import Candidate, Rule, terms_of
+from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
+from taskgov.advice.rules import Rule
 from taskgov.estimates.arrivals import Past as Arrivals
 from taskgov.estimates.drawing import Drawing, Present, Scene, waits_of
 from taskgov.estimates.quantiles import estimate_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from time import process_time
+from time import monotonic, process_time
 from typing import Any, Final
 
 from benchmarks.scale.serving import REQUESTS, Cluster
@@ -106,8 +106,9 @@ def publish_usage(folder: Path) -> Figures:
 def audit_cluster(folder: Path) -> Figures:
     """Audit the cluster: look, plan, judge, and write the report."""
     from taskgov.contracts.steps import AuditClusterRequest, ClusterUnreadable  # noqa: PLC0415
+    from taskgov.services.advise_quotas import AdviseQuotas  # noqa: PLC0415
     from taskgov.services.audit_cluster import AuditCluster  # noqa: PLC0415
-    from tests.support.memory import RecordingMeter, RecordingNotices, RecordingTopics  # noqa: PLC0415
+    from tests.support.memory import RecordingFailures, RecordingMeter, RecordingNotices, RecordingTopics  # noqa: PLC0415
 
     cluster = Cluster.of(folder)
     use_case = AuditCluster(
@@ -117,6 +118,7 @@ def audit_cluster(folder: Path) -> Figures:
         notices=RecordingNotices(),
         team_topics=RecordingTopics(),
         meter=RecordingMeter(),
+        advise=AdviseQuotas(cluster.documents, RecordingFailures(), monotonic),
     )
 
     def audit() -> Figures:

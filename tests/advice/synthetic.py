@@ -13,7 +13,7 @@ from taskgov.advice.playing import Player
 from taskgov.advice.today import TeamToday, Today
 from taskgov.quantities import GPU
 from taskgov.work.attempt import Attempt, End, Held
-from taskgov.work.day import Day, to_bytes
+from taskgov.work.day import KEY, Day, to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,10 +55,17 @@ def written(past: Past, file: Path) -> Path:
 
 
 def recorded(past: Past, folder: Path, instance_type: str) -> Path:
-    """Write a history as a record of work: a file for each day in which a job ended, started as soon as it came."""
+    """Write a history as a record of work."""
+    for key, body in with_record(past, MONDAY, instance_type).items():
+        (folder / key.rpartition("/")[2]).write_bytes(body)
+    return folder
+
+
+def with_record(past: Past, begun: datetime, instance_type: str) -> dict[str, bytes]:
+    """Return a record of work by key: a file for each day in which a job ended, started as soon as it came."""
     attempts = []
     for number, piece in enumerate(past.pieces):
-        came = MONDAY + timedelta(seconds=round(piece.arrival))
+        came = begun + timedelta(seconds=round(piece.arrival))
         ended = came + timedelta(seconds=round(piece.run_time))
         held = (Held(instance_type, GPU, piece.gpus),)
         attempts.append(
@@ -80,9 +87,8 @@ def recorded(past: Past, folder: Path, instance_type: str) -> Path:
                 end=End.FINISHED,
             )
         )
-    for day, part in Day(attempts=tuple(attempts)).by_day().items():
-        (folder / f"{day}.jsonl.gz").write_bytes(to_bytes(part, day))
-    return folder
+    days = Day(attempts=tuple(attempts)).by_day()
+    return {KEY.format("ml-cluster", day): to_bytes(part, day) for day, part in days.items()}
 
 
 def adviser(past: Past, *teams: TeamToday) -> Adviser:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from taskgov.advice.advising import Adviser
-from taskgov.advice.candidates import Candidate, Rule, Terms
+from taskgov.advice.candidates import Candidate, Terms
 from taskgov.advice.judging import Result, TeamResult
 from taskgov.advice.past import DAY, HOUR, WEEK, Past, Piece
 from taskgov.advice.playing import Player
 from taskgov.advice.proving import Proof, gain_of, why_leave
+from taskgov.advice.rules import Rule
 from taskgov.advice.splits import Split
 from taskgov.advice.today import Today
 from taskgov_cli.advise_exact import replay_exactly
@@ -89,7 +90,7 @@ def test_a_candidate_that_loses_too_much_work_or_harms_too_many_is_not_chosen() 
     def play(terms: Terms, pieces: object) -> Result:
         limit = dict(terms.teams)["a"].limit
         waits = {8: 500.0, 16: 100.0, 40: 50.0, 800: 10.0}.get(limit or 0, 1000.0)
-        lost = 50.0 if limit == 800 else 1.0
+        lost = 60.0 if limit == 800 else 1.0
         harmed = 9000.0 if limit == 40 else 0.0
         return Result(10, waits, waits, 0, 0, lost, 1000.0, {"a": TeamResult(10, harmed)})
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.advice.candidates import NO_LIMIT, Candidate, Rule, alone, other_limits, quotas_of, terms_of
+from taskgov.advice.candidates import NO_LIMIT, Candidate, alone, other_limits, quotas_of, terms_of
 from taskgov.advice.past import HOUR, Past, Piece, Use, uses
+from taskgov.advice.rules import Rule
 from taskgov.advice.today import TeamToday, Today
 
 USED = {"a": Use(100 * HOUR, 16), "b": Use(25 * HOUR, 4), "c": Use(0, 0)}

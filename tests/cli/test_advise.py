@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner, Result
 
-from taskgov.advice.candidates import Candidate, Rule, terms_of
+from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import Past, Use
+from taskgov.advice.rules import Rule
 from taskgov.policy.parse import parse_policy
 from taskgov.work.day import Day, to_bytes
 from taskgov.work.measured import Span

@@ -6,37 +6,6 @@ from pathlib import Path
 
 from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
 
-_REPLAY = "commands replay with it; it stands in the layer so that a function can"
-_FUTURES = (
-    "accepting",
-    "asks",
-    "choosing",
-    "counting",
-    "cycling",
-    "fair_taking",
-    "jobs",
-    "of_model",
-    "one_place",
-    "queues",
-    "replaying",
-    "setting",
-    "standing",
-    "starts",
-    "taking",
-)
-_ADVISE = "`taskgov advise` gives advice with it; it stands in the layer so that an audit can"
-_ADVICE = (
-    "advising",
-    "candidates",
-    "choosing",
-    "judging",
-    "noise",
-    "past",
-    "playing",
-    "proving",
-    "splits",
-    "today",
-)
 _WHEN = "commands estimate starts with it; it stands in the layer so that a look can"
 _ESTIMATES = (
     "arrivals",
@@ -49,9 +18,7 @@ _ESTIMATES = (
     "survival",
 )
 NOT_REACHED: Mapping[str, str] = {
-    **dict.fromkeys(["taskgov.futures", *(f"taskgov.futures.{name}" for name in _FUTURES)], _REPLAY),
     **dict.fromkeys(["taskgov.estimates", *(f"taskgov.estimates.{name}" for name in _ESTIMATES)], _WHEN),
-    **dict.fromkeys(["taskgov.advice", *(f"taskgov.advice.{name}" for name in _ADVICE)], _ADVISE),
 }
 """Modules of the layer that no handler imports, each with its reason."""
 
@@ -97,13 +64,10 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.snapshot.codec.snapshot_to_json": "the same of snapshots, and what `taskgov snapshot` writes",
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
-    "taskgov.advice.advising.Adviser": _ADVISE,
-    "taskgov.advice.today.today_of": _ADVISE,
     "taskgov.estimates.drawing.waits_of": _WHEN,
     "taskgov.estimates.quantiles.estimate_of": _WHEN,
     "taskgov.estimates.recalibration.recalibrated": _WHEN,
     "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
-    "taskgov.services.work_record.RecordedWork": "reads the record of work; `taskgov usage` does",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }

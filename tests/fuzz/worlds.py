@@ -25,12 +25,14 @@ from taskgov.contracts.steps import (
     VerifyPlanRequest,
 )
 from taskgov.policy.parse import parse_policy
+from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.failures import Raised
 from taskgov.services.measure_usage import measure_usage
 from taskgov.services.plan_quotas import PlanQuotas
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
+from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KueueObjects
@@ -46,6 +48,7 @@ from tests.support.memory import (
     InMemoryHyperPod,
     InMemoryState,
     InMemoryWorkflow,
+    RecordingFailures,
     RecordingMeter,
     RecordingNotices,
 )
@@ -130,10 +133,13 @@ def plan_a_document(draw: Random) -> None:
         return
     cluster = governed()
     cluster.documents.stored["policies/ml-cluster.yaml"] = body
-    audit = AuditCluster(
-        cluster.take_snapshot(), cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter()
-    )
+    audit = _audit(cluster, cluster.take_snapshot())
     audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
+
+
+def _audit(cluster: GovernedCluster, take: TakeSnapshot) -> AuditCluster:
+    advise = AdviseQuotas(cluster.documents, RecordingFailures(), lambda: 0.0)
+    return AuditCluster(take, cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter(), advise)
 
 
 class _Topics:
@@ -277,9 +283,7 @@ def look_at_odd_objects(draw: Random) -> None:
         case 1:
             measure_usage(cluster_usage(snapshot), snapshot.taken_at, lease_book(snapshot))
         case _:
-            audit = AuditCluster(
-                take, cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter()
-            )
+            audit = _audit(cluster, take)
             audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
     known = {"", *(node.name for node in before.nodes)}
     if [each.name in known for each in snapshot.unreadable_objects if each.kind == "Node"] == [True]:

@@ -13,11 +13,13 @@ from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
+    RecordingFailures,
     RecordingMeter,
     RecordingNotices,
     RecordingTopics,
@@ -34,6 +36,7 @@ class Audited:
     meter: RecordingMeter = field(default_factory=RecordingMeter)
     notices: RecordingNotices = field(default_factory=RecordingNotices)
     topics: RecordingTopics = field(default_factory=RecordingTopics)
+    failures: RecordingFailures = field(default_factory=RecordingFailures)
 
     def audit(self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1") -> AuditClusterResult:
         result = self.ask(cluster_arn, run_id)
@@ -48,6 +51,7 @@ class Audited:
             notices=self.notices,
             team_topics=self.topics,
             meter=self.meter,
+            advise=AdviseQuotas(self.cluster.documents, self.failures, lambda: 0.0),
         )
         return use_case(AuditClusterRequest(cluster_arn=cluster_arn, run_id=run_id))
 

@@ -8,6 +8,7 @@ from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.leases import LeaseState
 from taskgov.allocation.loops import Loop, LoopRemedy
 from taskgov.allocation.plan import CapacityLine, Outcome, Reason, TeamAllocation, WorkloadEffect
+from taskgov.audit.quota_advice import AdviceProof, QuotaAdvice, TeamAdvice
 from taskgov.audit.report import (
     MOST_TASKS,
     REPORT_VERSION,
@@ -33,6 +34,7 @@ from taskgov.scheduling.loops import QueueSetting, Setting
 from taskgov.usage.tasks import TaskState
 
 P5 = "ml.p5.48xlarge"
+GPU_TYPE = "ml.g5.8xlarge"
 GPU = "nvidia.com/gpu"
 TWO_IN_THE_MORNING = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
 
@@ -135,8 +137,29 @@ def a_report() -> Report:
         ),
         trend=_trend(),
         loops=(_loop(),),
+        advice=(_advice(), QuotaAdvice(GPU_TYPE, TWO_IN_THE_MORNING, "", "the history is too short", 3, 900.0)),
         leases=(_lease(LeaseState.ACTIVE), _lease(LeaseState.REFUSED, "the donor team-b has 1, and cannot give 1")),
     )
+
+
+def _advice() -> QuotaAdvice:
+    proof = AdviceProof(
+        splits=4,
+        won=3,
+        gain_percent=40.0,
+        noise_percent=9.5,
+        mean_wait=7200.0,
+        advised_mean_wait=4320.0,
+        p95_wait=36_000.0,
+        advised_p95_wait=18_000.0,
+        lost_percent=0.5,
+        advised_lost_percent=1.25,
+        worse_than_today=("team-b",),
+        worse_than_alone=(),
+    )
+    teams = (TeamAdvice("team-a", 8, 16, 4, 8), TeamAdvice("team-b", 16, 8, None, None))
+    why = "the mean wait is 40 % shorter"
+    return QuotaAdvice(P5, TWO_IN_THE_MORNING, "equal quotas, limit 100 %", why, 5_250, 12.0, proof, teams)
 
 
 def _loop() -> Loop:

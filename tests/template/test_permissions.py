@@ -165,7 +165,7 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
         "VerifyPlanRole": {"plans/*", "policies/*"},
         "PublishUsageRole": {"plans/*", "policies/*", "memory/*", "work/*", "starts/*/estimates.json.gz"},
         "EstimateStartsRole": {"policies/*", "work/*", "memory/*/work.json.gz", "starts/*"},
-        "AuditClusterRole": {"policies/*", "memory/*", "starts/*/estimates.json.gz"},
+        "AuditClusterRole": {"policies/*", "memory/*", "work/*", "starts/*/estimates.json.gz"},
         "TakeOrderRole": {"plans/*", "policies/*"},
     }
 
@@ -224,7 +224,7 @@ def test_documents_are_written_by_the_one_function_that_makes_them() -> None:
             "reports/*/teams/*",
         },
         "EstimateStartsRole": {"starts/*"},
-        "AuditClusterRole": {"reports/*", "memory/*/audits.json"},
+        "AuditClusterRole": {"reports/*", "memory/*/advice.json", "memory/*/audits.json"},
         "TakeOrderRole": {"policies/*"},
     }
 

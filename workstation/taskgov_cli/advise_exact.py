@@ -39,7 +39,8 @@ def replay_exactly(terms: Terms, pieces: Sequence[Piece], batch: int) -> Result:
     timeline = simulation.run(round(end * SECOND))
     jobs = tuple(Job(piece.team, piece.arrival, piece.run_time, piece.gpus) for piece in pieces)
     stays = stays_of(timeline.happenings, Trace("advised", jobs, 0))
-    return judge(pieces, [Stay(stay.number, stay.start, min(stay.end, end), stay.preempted) for stay in stays])
+    times = [Stay(stay.number, stay.start, min(stay.end, end), stay.preempted) for stay in stays]
+    return judge(pieces, times, loops=timeline.loop is not None)
 
 
 def _quota(team: str, own: TeamTerms) -> ComputeQuota:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from taskgov.advice.today import Today, row_of, share_of, today_of
+from taskgov.advice.today import Today, gpu_types, row_of, share_of, today_of
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.written import WrittenCluster
 from taskgov.hyperpod.borrowing import flavor_quotas
@@ -45,16 +45,7 @@ def ground_of(body: bytes, instance_type: str | None, gpus: int | None) -> Groun
     document = parsed.document
     if document is None:
         raise ValueError("it is no valid policy document; see: taskgov validate")
-    table = document.instance_type_table()
-    named = sorted(
-        {
-            row.instance_type
-            for team in document.teams
-            for row in (team.quota.compute_quota_resources if team.quota else ())
-        }
-        | {share.instance_type for team in document.teams for share in team.share}
-    )
-    sizes = {name: found.gpu for name in named if (found := table.resources_of(name)) is not None and found.gpu}
+    sizes = gpu_types(document)
     if instance_type is None and len(sizes) == 1:
         (instance_type,) = sizes
     if instance_type not in sizes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.advice.candidates import Rule, quotas_of
+from taskgov.advice.candidates import quotas_of
 from taskgov.advice.past import Past, Piece
+from taskgov.advice.rules import Rule
 from taskgov.advice.today import TeamToday, Today
 
 if TYPE_CHECKING:
@@ -26,4 +27,4 @@ def basis_of_use(teams: Sequence[str], gpus: int, use: Mapping[str, Use]) -> Tod
         TeamToday(team, gpus // len(teams) + (place < gpus % len(teams)), weight=10) for place, team in enumerate(teams)
     ]
     quotas = quotas_of(Rule.USE, use, Today(tuple(even)))
-    return Today(tuple(TeamToday(team, quotas[team], weight=10) for team in teams))
+    return Today(tuple(TeamToday(team, quotas[team], weight=10) for team in teams), rule=Rule.USE)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from taskgov.advice.past import HOUR
 from taskgov.advice.proving import gain_of
-from taskgov_cli.advise_words import candidate_words
+from taskgov.advice.words import candidate_words
 from taskgov_cli.formats import unfolded
 from taskgov_cli.grid import table
 

@@ -16,6 +16,7 @@ from taskgov.audit.report_findings import resolved_table, trend_note, trend_tabl
 from taskgov.audit.report_html import headline, report_html, worst_severity
 from taskgov.findings import Severity
 from taskgov.number_text import counted, number
+from taskgov.services.advise_quotas import kept_advice
 from taskgov.services.audit_cluster import earlier_audits
 from taskgov.services.kept_starts import task_starts
 from taskgov.services.series_cap import series_findings
@@ -71,8 +72,9 @@ def audit(  # noqa: PLR0913 -- options are named by whoever types them
         memory = live_reading.documents_of(stack if snapshot is None else None)
         name = known.cluster.name
         cut = series_findings(memory, name, known.taken_at)
-        starts = task_starts(memory, known)
-        report = audit_report(known, earlier_audits(memory, name), beside=cut, starts=starts)
+        starts, advised = task_starts(memory, known), kept_advice(memory, known)
+        advice = () if advised is None else advised.advice
+        report = audit_report(known, earlier_audits(memory, name), beside=cut, starts=starts, advice=advice)
     files = [] if output is None else write(report, output)
     parts = (*shown(report), *(unfolded(f"written: {file}") for file in files))
     answer(lambda: json.loads(report_json(report)), parts, form, as_json=as_json)

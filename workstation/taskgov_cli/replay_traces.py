@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from taskgov.advice.recorded import pieces_of
 from taskgov.kueue.named import named
 from taskgov.scheduling.instants import SECOND, instant
 from taskgov.scheduling.reading import read_workload
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from taskgov.snapshot.model import KubernetesObject
-    from taskgov.work.attempt import Attempt
 
 Row = dict[str, str]
 
@@ -148,7 +148,8 @@ def _snapshot_job(item: KubernetesObject, seen: float) -> Job:
 def _recorded(folder: Path, instance_type: str | None) -> Trace:
     """Read a record of work."""
     record = days.joined(_days(folder))
-    trace = _trace(folder.name, *_counted(_recorded_jobs(record, instance_type)))
+    jobs = (Job(*piece) for piece in pieces_of(record.attempts, instance_type))
+    trace = _trace(folder.name, *_counted(jobs))
     if not record.measured:
         return trace
     lasted = (record.measured[-1].end - record.measured[0].start).total_seconds()
@@ -161,15 +162,3 @@ def _days(folder: Path) -> Iterator[days.Day]:
             yield days.from_bytes(file.read_bytes())
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
-
-
-def _recorded_jobs(record: days.Day, instance_type: str | None) -> Iterator[Job]:
-    """Give the jobs of a record of work: a Workload that was evicted is one job, with all of its attempts."""
-    attempts: dict[str, list[Attempt]] = {}
-    for attempt in record.attempts:
-        if instance_type in {None, attempt.instance_type}:
-            attempts.setdefault(attempt.uid, []).append(attempt)
-    for tries in attempts.values():
-        longest = max(tries, key=lambda attempt: attempt.run_seconds or 0)
-        created = min(attempt.created for attempt in tries).timestamp()
-        yield Job(longest.team, created, longest.run_seconds or 0, longest.accelerators, longest.priority)

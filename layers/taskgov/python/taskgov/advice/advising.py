@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from statistics import fmean, stdev
+from statistics import stdev
 from typing import TYPE_CHECKING
 
-from taskgov.advice.candidates import Candidate, Rule, Terms, alone, other_limits, terms_of
-from taskgov.advice.choosing import ALIKE, Tried, best_of
+from taskgov.advice.candidates import Candidate, Terms, alone, other_limits, terms_of
+from taskgov.advice.choosing import ALIKE_RULES, Tried, best_of
 from taskgov.advice.noise import jittered
 from taskgov.advice.past import Use, uses
 from taskgov.advice.proving import BLUR, Proof, because, gain_of, why_leave
+from taskgov.advice.rules import Rule
 from taskgov.advice.splits import Split, splits
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Adviser:
         basis: Basis,
         play: Play,
         *,
-        looks_back: int = 4,
+        looks_back: int = 26,
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._past = past
@@ -104,55 +105,70 @@ class Adviser:
 
     def as_it_is(self) -> Candidate:
         """Return the candidate that changes nothing."""
-        return Candidate(Rule.TODAY, None, self._basis({}).fair)
+        today = self._basis({})
+        return Candidate(today.rule, None, today.fair)
 
     # Choosing
 
     def choose(self, moment: float) -> tuple[Candidate, tuple[Tried, ...]]:
         """Return the best candidate by the weeks before a moment, and all that were tried, in that order.
 
-        One thing is chosen after the other: the limit, the rule of the quotas, the limit again beside it, then how
-        preemption works. That is a fifth of all combinations; what is left out differs from what is tried in two
-        things at once.
+        Each rule of quotas is tried with each limit; then preemption, beside the best of them and beside its rule
+        without a limit.
         """
-        weeks = splits(self._past, 1, self._looks_back, until=moment)
+        found = splits(self._past, 1, self._looks_back, until=moment)
         best = now = self.as_it_is()
-        if not weeks:
+        if not found:
             return best, ()
+        weeks = sorted(found, key=lambda week: -self.result(now, week, seen=True).mean_wait)
         tried = {now: self._try(now, weeks, inf)}
-        for step in (self._limits, _rules, self._limits, self._preemption):
-            for candidate in tuple(step(best)):
+        for step in (self._quotas, self._across, self._within):
+            for candidate in step(best):
                 if candidate not in tried:
                     self._tell(f"trying {candidate.rule}, limit {candidate.limit}")
-                    bound = ALIKE * tried[best_of(tried.values(), now)].relative_wait
+                    bound = ALIKE_RULES * tried[best_of(tried.values(), now)].relative_wait
                     tried[candidate] = self._try(candidate, weeks, bound)
             best = best_of(tried.values(), now)
         return best, tuple(tried.values())
 
-    def _limits(self, best: Candidate) -> Iterable[Candidate]:
-        return (replace(best, limit=limit) for limit in (None, *reversed(other_limits(self._basis({})))))
+    def _quotas(self, best: Candidate) -> Iterable[Candidate]:
+        own = best.rule
+        rules = (own, *(rule for rule in Rule if rule is not own and not (rule is Rule.TODAY and own is Rule.USE)))
+        limits = (*reversed(other_limits(self._basis({}))), None)
+        return (replace(best, rule=rule, limit=limit) for limit in limits for rule in rules)
 
-    def _preemption(self, best: Candidate) -> Iterable[Candidate]:
-        yield replace(best, fair=not best.fair)
-        if self._priorities:
-            yield from (replace(best, never=never) for never in (False, True))
+    def _across(self, best: Candidate) -> Iterable[Candidate]:
+        highest = max((best.limit, *other_limits(self._basis({}))), key=lambda limit: limit or 0)
+        return (replace(best, limit=limit, fair=not best.fair) for limit in (best.limit, highest))
+
+    def _within(self, best: Candidate) -> Iterable[Candidate]:
+        return (replace(best, never=never) for never in (False, True)) if self._priorities else ()
 
     def _try(self, candidate: Candidate, weeks: Sequence[Split], bound: float) -> Tried:
-        """Replay a candidate on weeks, the last one first, until it cannot be better than `bound` any more."""
-        relative: list[float] = []
-        lost = work = 0.0
-        worse = teams = 0
-        for week in reversed(weeks):
-            today = self.result(self.as_it_is(), week, seen=True)
-            alone_ = self.result(self.as_it_is(), week, seen=True, by_itself=True)
+        """Replay a candidate on weeks in this order, until it can neither be allowed nor be better than `bound`.
+
+        Hours count, not ratios: the weeks' mean waits are added up before they are set beside those of today.
+        """
+        todays = [self.result(self.as_it_is(), week, seen=True) for week in weeks]
+        least = sum(today.mean_wait + BLUR for today in todays)
+        work = sum(today.work_gpu_hours for today in todays) or 1.0
+        teams = sum(len(today.teams) for today in todays)
+        found = Tried(candidate, 0.0, 0.0, 0, teams)
+        for number, week in enumerate(weeks, 1):
             own = self.result(candidate, week, seen=True)
-            relative.append((own.mean_wait + BLUR) / (today.mean_wait + BLUR))
-            lost, work = lost + own.lost_gpu_hours, work + own.work_gpu_hours
-            worse, teams = worse + len(own.worse_than(alone_)), teams + len(own.teams)
-            if sum(relative) > bound * len(weeks):
+            alone_ = self.result(self.as_it_is(), week, seen=True, by_itself=True)
+            found = Tried(
+                candidate,
+                found.relative_wait + (own.mean_wait + BLUR) / least,
+                found.lost + own.lost_gpu_hours / work,
+                found.worse + len(own.worse_than(alone_)),
+                teams,
+                found.loops or own.loops,
+                is_whole=number == len(weeks),
+            )
+            if candidate != self.as_it_is() and (found.relative_wait > bound or not found.is_allowed):
                 break
-        whole = len(relative) == len(weeks)
-        return Tried(candidate, fmean(relative), lost / work if work else 0.0, worse, teams, whole)
+        return found
 
     # Proving
 
@@ -203,7 +219,3 @@ class Adviser:
         if why_not:
             return Advice(None, why_not, now, now, tried, proofs, noise)
         return Advice(best, because(proofs, noise), terms_of(best, use, today), now, tried, proofs, noise)
-
-
-def _rules(best: Candidate) -> Iterable[Candidate]:
-    return (replace(best, rule=rule) for rule in Rule)

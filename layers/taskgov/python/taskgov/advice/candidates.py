@@ -6,11 +6,11 @@ A search over single quotas finds numbers that fit the past alone. A rule has on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import isqrt
 from typing import TYPE_CHECKING, Final
 
 from taskgov.advice.past import Use
+from taskgov.advice.rules import Rule
 from taskgov.division import Party, divide
 
 if TYPE_CHECKING:
@@ -21,22 +21,6 @@ if TYPE_CHECKING:
 NO_LIMIT: Final = 10_000
 """The highest borrow limit that the API takes: as good as none."""
 LIMITS: Final = (50, 100, 200, 500, NO_LIMIT)
-
-
-class Rule(StrEnum):
-    """From what a team used to its part of the quotas: stable tokens."""
-
-    TODAY = "today"
-    """As it is."""
-    USE = "use"
-    """In proportion to the GPU-hours."""
-    PEAK = "peak"
-    """In proportion to the 95 % peak of the hours."""
-    ROOT = "root"
-    """In proportion to the square root of the GPU-hours: nearer to equal."""
-    WATER = "water"
-    """Everybody the same, up to the own 95 % peak; what is left by peak."""
-    EQUAL = "equal"
 
 
 @dataclass(frozen=True, slots=True, order=True)

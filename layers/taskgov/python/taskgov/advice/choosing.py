@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from taskgov.advice.rules import Rule
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from taskgov.advice.candidates import Candidate
 
-MOST_LOST: Final = 0.04
-"""A candidate that loses more of the work in past weeks is left out. The aim is 5 %: later weeks may be worse."""
-MOST_WORSE: Final = 1 / 15
-"""As many teams may be worse off than on their own quota alone, over all weeks. The aim is one in twelve."""
+MOST_LOST: Final = 0.05
+"""A candidate that loses more of the work of all past weeks together is left out."""
+MOST_WORSE: Final = 1 / 12
+"""So many teams may be worse off than on their own quota alone, of the teams of all past weeks together."""
 ALIKE: Final = 1.02
-"""Of candidates whose waits differ by less than 2 %, the one that changes less is chosen."""
+"""Of candidates of one rule whose waits differ by less than 2 %, the one that changes less is chosen."""
+ALIKE_RULES: Final = 1.1
+"""Of rules whose waits differ by less than 10 %, the one that follows the past weeks least is chosen."""
+_FOLLOWS: Final = (Rule.TODAY, Rule.EQUAL, Rule.ROOT, Rule.WATER, Rule.PEAK, Rule.USE)
+"""Rules, by how closely their quotas follow what the last weeks used: the closer, the less they fit other weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +33,36 @@ class Tried:
     lost: float
     worse: int
     of: int
+    loops: bool = False
+    """In one of the weeks work preempted itself without end."""
     is_whole: bool = True
-    """Without it, the last weeks alone were looked at: they were bad enough."""
+    """Without it, the numbers are those of some of the weeks, and the least that they can be: they were bad enough."""
 
     @property
     def is_allowed(self) -> bool:
-        """Whether it loses little work, and hardly anybody is worse off than alone."""
-        return self.lost <= MOST_LOST and self.worse <= MOST_WORSE * self.of
+        """Whether it loses little work, hardly anybody is worse off than alone, and no work preempts itself forever."""
+        return self.lost <= MOST_LOST and self.worse <= MOST_WORSE * self.of and not self.loops
 
 
 def best_of(tried: Iterable[Tried], as_it_is: Candidate) -> Candidate:
-    """Return the candidate with the least wait of those that keep the limits; of those alike, which loses less work."""
+    """Return the best candidate of those that keep the limits.
+
+    First its rule: of those that come within 10 % of the least wait, the one that follows the past least. Then its
+    limit and preemption: of those that come within 2 % of the least wait with that rule, what changes less.
+    """
     allowed = [known for known in tried if (known.is_allowed and known.is_whole) or known.candidate == as_it_is]
-    least = min(known.relative_wait for known in allowed)
+    near = _near(allowed, ALIKE_RULES)
+    rule = min((known.candidate.rule for known in near), key=_FOLLOWS.index)
+    same = [known for known in allowed if known.candidate.rule is rule]
     return min(
-        (known for known in allowed if known.relative_wait <= ALIKE * least),
-        key=lambda known: (*_distance(known.candidate, as_it_is), known.relative_wait),
+        _near(same, ALIKE), key=lambda known: (*_distance(known.candidate, as_it_is), known.relative_wait)
     ).candidate
+
+
+def _near(some: Sequence[Tried], factor: float) -> list[Tried]:
+    """Return those that come near to the least wait."""
+    least = min(known.relative_wait for known in some)
+    return [known for known in some if known.relative_wait <= factor * least]
 
 
 def _distance(candidate: Candidate, as_it_is: Candidate) -> tuple[int, int]:

@@ -49,6 +49,8 @@ class Result:
     lost_gpu_hours: float
     work_gpu_hours: float
     teams: Mapping[str, TeamResult]
+    loops: bool = False
+    """Work preempted itself without end: the replay ends there, and what comes after it never starts."""
 
     @property
     def lost(self) -> float:
@@ -64,7 +66,7 @@ class Result:
         )
 
 
-def judge(pieces: Sequence[Piece], stays: Iterable[Stay]) -> Result:
+def judge(pieces: Sequence[Piece], stays: Iterable[Stay], *, loops: bool = False) -> Result:
     """Return what stays of the pieces came to; a job without any never started."""
     waits: dict[int, float] = {}
     since: dict[int, float] = {}
@@ -91,4 +93,5 @@ def judge(pieces: Sequence[Piece], stays: Iterable[Stay]) -> Result:
         lost_gpu_hours=lost / 3600,
         work_gpu_hours=sum(piece.gpus * piece.run_time for piece in pieces) / 3600,
         teams={team: TeamResult(len(own), sum(own) / len(own)) for team, own in sorted(by_team.items())},
+        loops=loops,
     )

@@ -63,7 +63,7 @@ class Player:
             Stay(stay.job, stay.start / SECOND, (end if stay.end is None else stay.end) / SECOND, stay.preempted)
             for stay in starts.stays
         ]
-        return judge(pieces, stays)
+        return judge(pieces, stays, loops=bool(starts.loop))
 
     def _jobs(self, pieces: Sequence[Piece]) -> Jobs:
         known = self._prepared.get(id(pieces))

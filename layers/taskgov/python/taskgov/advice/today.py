@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from taskgov.advice.rules import Rule
 from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
 from taskgov.hyperpod.model import ComputeQuotaConfig, PreemptTeamTasks, SharingStrategy, Switch
 from taskgov.policy.measured import Unit
@@ -47,6 +48,8 @@ class Today:
     teams: tuple[TeamToday, ...]
     unit: int = 1
     fair: bool = True
+    rule: Rule = Rule.TODAY
+    """The rule that made its quotas, where one did."""
 
     @property
     def total(self) -> int:
@@ -67,6 +70,17 @@ def today_of(document: PolicyDocument, instance_type: str, per_instance: int, qu
     scheduler = document.scheduler_config
     fair = scheduler is None or scheduler.fair_share is not Switch.DISABLED
     return Today(tuple(sorted(rows, key=lambda row: row.team)), unit, fair)
+
+
+def gpu_types(document: PolicyDocument) -> dict[str, int]:
+    """Return the instance types with GPUs that teams are promised, by name, and how many GPUs one of them has."""
+    named = {
+        row.instance_type
+        for team in document.teams
+        for row in (team.quota.compute_quota_resources if team.quota else ())
+    } | {share.instance_type for team in document.teams for share in team.share}
+    table = document.instance_type_table()
+    return {name: found.gpu for name in sorted(named) if (found := table.resources_of(name)) is not None and found.gpu}
 
 
 def row_of(team: TeamPolicy, instance_type: str) -> ComputeQuotaResource | None:

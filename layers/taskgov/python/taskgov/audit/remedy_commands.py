@@ -60,6 +60,10 @@ def _edit(about: About) -> Iterator[Command]:
     )
 
 
+def _work(about: About) -> Iterator[Command]:
+    yield Command("Show the record of work that the advice is from:", _on("history", about, "--work"))
+
+
 def _validate(about: About) -> Iterator[Command]:
     yield Command("Check the document:", _line("validate", f"{about.cluster}.yaml"))
 
@@ -197,6 +201,7 @@ _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
     (_govern,): (of_state.OTHER_STACK, of_state.OTHER_STACK_YOUNGER),
     (_jobs,): (of_plan.CAPACITY_ENDS, of_audit.OVER_QUOTA, of_audit.LOOPS_NOT_SEARCHED),
     (_status,): (of_audit.SERIES_CUT,),
+    (_work,): (of_audit.QUOTAS_ADVISED,),
     (_team,): (of_plan.SECOND_QUOTA, of_plan.QUOTA_DISABLED),
     (_waiting,): (of_audit.STARVED,),
     (_workload,): (of_audit.REQUEST_NEVER_FITS, of_audit.EVICTION_LOOP),

@@ -15,6 +15,7 @@ from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.loops import Loop
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
 from taskgov.audit.money import Money
+from taskgov.audit.quota_advice import QuotaAdvice
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
 from taskgov.estimates.given import GivenStart
@@ -254,6 +255,8 @@ class Report:
     """What idle quota, waiting and preempted work come to; None without prices."""
     loops: tuple[Loop, ...] = ()
     """Work that would preempt itself forever, with what ends it in the model: at most one loop."""
+    advice: tuple[QuotaAdvice, ...] = ()
+    """Whether other quotas would serve the work better, by instance type; found out once a week."""
 
 
 def report_json(report: Report) -> bytes:

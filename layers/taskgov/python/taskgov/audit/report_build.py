@@ -1,7 +1,7 @@
 """Put together what is known of a cluster into a report. Called by `audit_cluster` and the command line."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book, leased, leased_words
@@ -11,6 +11,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.finding_report import Reported, report_findings, seen_of
 from taskgov.audit.findings import audit
 from taskgov.audit.money import Money, money_of
+from taskgov.audit.quota_advice import QuotaAdvice, advice_findings
 from taskgov.audit.report import (
     REPORT_VERSION,
     ChangeLine,
@@ -45,15 +46,19 @@ def audit_report(
     topics: str | None = None,
     beside: Sequence[Finding] = (),
     starts: Starts = NO_STARTS,
+    advice: Sequence[QuotaAdvice] = (),
 ) -> Report:
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
     `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
-    `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept.
+    `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept, `advice` what the record
+    of work advises.
     """
     plan = plan_quotas(snapshot, mode="plan")
-    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, beside)
-    return build_report(snapshot, plan, cluster_usage(snapshot), found, earlier, starts)
+    outside = (*beside, *advice_findings(advice))
+    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, outside)
+    report = build_report(snapshot, plan, cluster_usage(snapshot), found, earlier, starts)
+    return replace(report, advice=tuple(advice))
 
 
 def build_report(

@@ -19,6 +19,7 @@ from taskgov.audit.report import (
     TaskLine,
     UsageLine,
 )
+from taskgov.audit.report_advice import advice_tables
 from taskgov.audit.report_findings import muted_table, resolved_table, trend_table
 from taskgov.audit.report_money import money_table
 from taskgov.audit.report_plan import ALLOCATIONS
@@ -51,6 +52,7 @@ def tables(report: Report) -> tuple[Table, ...]:
         PENDING.of(report.pending),
         PREEMPTIONS.of(report.preemptions),
         *([money_table(report.money)] if report.money else []),
+        *advice_tables(report.advice),
         CAPACITY.of(report.capacity),
         ALLOCATIONS.of(report.allocations),
         trend_table(report),

@@ -1,14 +1,18 @@
 """Compose `audit_cluster`."""
 
 from functools import cache
+from time import monotonic
 
 from taskgov.adapters.dynamodb import Table
+from taskgov.adapters.failures import ReportedFailures
 from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.adapters.s3 import Bucket
 from taskgov.adapters.sns import Topic, TopicsOfTeams
 from taskgov.bootstrap import aws
 from taskgov.bootstrap.take_snapshot import take_snapshot
 from taskgov.config import Settings
+from taskgov.observability import logger
+from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 
 
@@ -33,4 +37,5 @@ def audit_cluster() -> AuditCluster:
         notices=Topic(aws.sns(), settings.topic_arn),
         team_topics=TopicsOfTeams(aws.sns(), settings.team_topics),
         meter=EmbeddedMetrics(),
+        advise=AdviseQuotas(documents, ReportedFailures(logger, EmbeddedMetrics()), monotonic),
     )

@@ -184,6 +184,14 @@ NOTICE_TOPIC_REFUSED: Final = FindingKind(
     remedy="name another topic in notices, or deploy the stack with its prefix as TeamTopicPrefix",
     found_in=("audit/finding_report.py",),
 )
+QUOTAS_ADVISED: Final = FindingKind(
+    code="quotas-advised",
+    severity=Severity.INFO,
+    means="other quotas, limits or rules of preemption would have served the recorded work better",
+    sentence="{instance_type}: {advised} would have served the recorded work better: {because}.",
+    remedy="look at the proof in the report, and write the changed document with taskgov advise (docs/advise.md)",
+    found_in=("audit/quota_advice.py",),
+)
 SERIES_CUT: Final = FindingKind(
     code="metric-series-cut",
     severity=Severity.WARNING,

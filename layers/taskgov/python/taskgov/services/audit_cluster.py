@@ -22,6 +22,7 @@ from taskgov.contracts.steps import (
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
+from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.failures import said_of
 from taskgov.services.kept_starts import task_starts
 from taskgov.services.series_cap import series_findings
@@ -43,6 +44,7 @@ class AuditCluster:
     notices: Notices
     team_topics: TeamTopics
     meter: Meter
+    advise: AdviseQuotas
 
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable:
         """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
@@ -59,8 +61,14 @@ class AuditCluster:
         name = snapshot.cluster.name
         earlier = earlier_audits(self.documents, name, request.run_id)
         cut = series_findings(self.documents, name, snapshot.taken_at)
-        starts = task_starts(self.documents, snapshot)
-        report = audit_report(snapshot, earlier, topics=self.team_topics.begin_with, beside=cut, starts=starts)
+        report = audit_report(
+            snapshot,
+            earlier,
+            topics=self.team_topics.begin_with,
+            beside=cut,
+            starts=task_starts(self.documents, snapshot),
+            advice=self.advise(snapshot),
+        )
         pointers = self._store(report)
         TeamPages(self.documents).write(snapshot)
         body = history_to_json(history_after(report, earlier))

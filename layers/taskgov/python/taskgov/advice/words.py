@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov.advice.candidates import NO_LIMIT, Candidate, Rule
+from taskgov.advice.candidates import NO_LIMIT, Candidate
+from taskgov.advice.rules import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
