@@ -51,8 +51,8 @@ def audit_report(
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
     `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
-    `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept, `advice` what the record
-    of work advises.
+    `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept, `advice` what the
+    record of work advises.
     """
     plan = plan_quotas(snapshot, mode="plan")
     outside = (*beside, *advice_findings(advice))
