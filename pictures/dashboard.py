@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import cycle
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import matplotlib as mpl
 from matplotlib.dates import DateFormatter, HourLocator, date2num
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 UNIT: Final = 0.56
 """Inches of a column of the grid; a row is 0.9 of it."""
+LEGEND_ROW: Final = 0.155
+"""Inches."""
 TOP: Final = 0.9
 """Inches above the grid, for the heading."""
 INK, SOFT, LINE, PAGE, CARD = "#1d2126", "#5f6873", "#e4e2dc", "#f7f6f3", "#ffffff"
@@ -75,10 +78,18 @@ def _panel(figure: Figure, panel: Panel, colours: Mapping[str, str], size: tuple
     elif panel.are_figures:
         return _figures(figure, panel, (left, bottom, right - left, top - bottom))
     elif not panel.series:
-        _words(card, "AWS/SQS: measured by AWS alone, so there is nothing to show from the embedded stack.")
+        _words(card, "AWS/SQS: measured by AWS alone; the embedded stack has no data.")
     else:
-        inside = (left + 0.55 / width, bottom + 0.92 / height, right - left - 1.1 / width, top - bottom - 1.28 / height)
-        return _lines(figure.add_axes(inside, facecolor=CARD), panel, colours)
+        columns = _legend_columns(panel)
+        below = 0.48 + LEGEND_ROW * -(-len(panel.series) // columns)
+        sides = 1.1 if panel.right_label else 0.75
+        inside = (
+            left + 0.55 / width,
+            bottom + below / height,
+            right - left - sides / width,
+            top - bottom - (below + 0.36) / height,
+        )
+        return _lines(figure.add_axes(inside, facecolor=CARD), panel, colours, columns)
     return []
 
 
@@ -113,16 +124,25 @@ def _words(card: Axes, words: str) -> None:
     card.text(0.5, 0.5, words, transform=card.transAxes, ha="center", va="center", color=SOFT)
 
 
-def _lines(axes: Axes, panel: Panel, colours: Mapping[str, str]) -> list[Axes]:
+def _legend_columns(panel: Panel) -> int:
+    """Return how many labels are side by side: what the width of the widget has room for."""
+    longest = max(len(each.label) for each in panel.series)
+    return max(1, min(3, int(panel.place[2] * UNIT / (0.45 + longest * 0.068))))
+
+
+def _lines(axes: Axes, panel: Panel, colours: Mapping[str, str], columns: int) -> list[Axes]:
     other = axes.twinx() if any(each.right for each in panel.series) else None
     metrics = list(dict.fromkeys(each.metric for each in panel.series))
     own = dict(zip(metrics, cycle(COLOURS), strict=False))
-    handles = []
+    handles: list[Line2D | Patch] = []
     for each in panel.series:
         colour = colours.get(each.of, own[each.metric])
         style = STYLES[metrics.index(each.metric) % len(STYLES)] if each.of else STYLES[0]
         target = other if each.right and other is not None else axes
-        handles += _line(target, each, colour, style)
+        if not panel.is_stacked:
+            handles += _line(target, each, colour, style)
+    if panel.is_stacked:
+        handles += _stack(axes, panel, colours)
     for side, label in ((axes, panel.left_label), (other, panel.right_label)):
         if side is not None:
             _axis(side, label)
@@ -130,8 +150,8 @@ def _lines(axes: Axes, panel: Panel, colours: Mapping[str, str]) -> list[Axes]:
     axes.legend(
         handles=handles,
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=2 if max(len(each.label) for each in panel.series) > 24 else 3,
+        bbox_to_anchor=(0.5, -0.1),
+        ncols=columns,
         frameon=False,
         fontsize=7.6,
         labelcolor=SOFT,
@@ -142,6 +162,26 @@ def _lines(axes: Axes, panel: Panel, colours: Mapping[str, str]) -> list[Axes]:
     return [axes] if other is None else [axes, other]
 
 
+def _stack(axes: Axes, panel: Panel, colours: Mapping[str, str]) -> list[Patch]:
+    """Draw areas on top of one another, in the order of the series; a series without a value then adds nothing."""
+    moments = sorted({at for each in panel.series for at in each.times})
+    levels = []
+    for each in panel.series:
+        known = dict(zip(each.times, each.values, strict=True))
+        levels.append([known.get(at, 0.0) for at in moments])
+    drawn = axes.stackplot(
+        [float(date2num(at)) for at in moments],
+        levels,
+        colors=[colours.get(each.of, COLOURS[0]) for each in panel.series],
+        step="post",
+        alpha=0.8,
+        linewidth=0,
+    )
+    return [
+        Patch(color=area.get_facecolor()[0], label=each.label) for area, each in zip(drawn, panel.series, strict=True)
+    ]
+
+
 def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
     moments = [float(date2num(at)) for at in each.times]
     if each.counts or len(each.times) < 3:
@@ -150,8 +190,9 @@ def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
         times, values = zip(*points, strict=True) if points else ((), ())
         axes.vlines(times, 0, values, color=colour, linewidth=1.2, alpha=0.5)
         form = "D" if each.right else "o"
-        return cast("list[Line2D]", axes.plot(times, values, form, ms=4, color=colour, label=each.label))
-    drawn = axes.plot(
+        points_drawn: list[Line2D] = axes.plot(times, values, form, ms=4, color=colour, label=each.label)
+        return points_drawn
+    drawn: list[Line2D] = axes.plot(
         moments,
         each.values,
         color=colour,
@@ -160,7 +201,7 @@ def _line(axes: Axes, each: Series, colour: str, style: Style) -> list[Line2D]:
         drawstyle="steps-post",
         label=each.label,
     )
-    return cast("list[Line2D]", drawn)
+    return drawn
 
 
 def _axis(axes: Axes, label: str) -> None:

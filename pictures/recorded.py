@@ -59,6 +59,8 @@ class Panel:
     are_figures: bool = False
     """Each series is shown as its last value."""
     alarms: tuple[str, ...] = ()
+    is_stacked: bool = False
+    """Lines are areas on top of one another."""
 
 
 def panels(world: World) -> list[Panel]:
@@ -79,6 +81,7 @@ def _panel(world: World, widget: Mapping[str, Any]) -> Panel:
         right_label=axes.get("right", {}).get("label", ""),
         series=tuple(each for row in about.get("metrics", ()) for each in _row(world, row, about)),
         are_figures=about.get("view") == "singleValue",
+        is_stacked=about.get("stacked", False),
         alarms=tuple(arn.rsplit(":", 1)[-1] for arn in about.get("alarms", ())),
     )
 

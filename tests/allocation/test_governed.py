@@ -80,7 +80,7 @@ def test_a_quota_that_terraform_changed_last_is_left_to_it_and_its_co_owner_is_n
     [finding] = co_owned(plan)
     assert finding.because == (
         "The quota team-a-quota was last changed by Terraform, as alice (UpdateComputeQuota, 2026-11-20 11:55 UTC), "
-        "which would take back what is written here; left as it is"
+        "which would undo what is written here; left as it is"
     )
     assert finding.evidence["coOwner"] == "Terraform"
 

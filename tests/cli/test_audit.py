@@ -144,7 +144,7 @@ def test_a_live_audit_is_compared_with_those_of_the_stack(stack: Stack) -> None:
 def test_what_the_audit_before_found_is_shown_as_gone(stack: Stack) -> None:
     stack.audited_last_night(Lab().team("team-a", 9).machines(6))
     words = " ".join(audit("--cluster", "ml-cluster", "--stack", "taskgov").output.split())
-    assert "Gone since the last audit" in words
+    assert "Resolved since the last audit" in words
 
 
 def test_without_a_stack_and_before_the_first_audit_there_is_no_trend(stack: Stack) -> None:

@@ -174,7 +174,9 @@ def test_without_the_event_of_a_write_that_was_taken_the_form_is_not_known(monke
     sandbox.observed.events = [{"detail": {"eventName": name, "errorCode": "ConflictException"}} for name in names]
     monkeypatch.setattr(steps_api, "_take_messages", silent)
     monkeypatch.setattr(steps_api, "TRAIL_SECONDS", 0)
-    with pytest.raises(StepError, match="no event came of CreateComputeQuota, DeleteComputeQuota, UpdateComputeQuota"):
+    with pytest.raises(
+        StepError, match="no event arrived for CreateComputeQuota, DeleteComputeQuota, UpdateComputeQuota"
+    ):
         steps_api.trail(sandbox)
     assert [found.agrees for found in sandbox.observed.inferred] == [False]
 
@@ -257,7 +259,7 @@ def test_preflight_is_asked_with_the_parameters_of_the_stack() -> None:
 
 
 def test_the_page_shows_the_steps_in_their_order() -> None:
-    rows = ["| step | expects that | takes back |", "| --- | --- | --- |"]
+    rows = ["| step | expects that | undoes |", "| --- | --- | --- |"]
     rows += [f"| `{step.name}` | {step.expects} | {step.cleans} |" for step in STEPS]
     assert_section(PAGE, "steps", "\n".join(rows))
 

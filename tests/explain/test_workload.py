@@ -80,7 +80,7 @@ def test_a_preempted_workload_is_told_by_whom_and_why() -> None:
     answer = explain_workload(lab.snapshot(), "a-more")
     assert answer.reason is Reason.WAITING_FOR_QUOTA
     [told] = answer.history
-    assert told.startswith("preempted at 2026-11-20 11:50 by team-b: another team took back quota of its own")
+    assert told.startswith("preempted at 2026-11-20 11:50 by team-b: another team reclaimed its quota")
     assert answer.since == datetime(2026, 11, 20, 11, 50, tzinfo=UTC)
 
 

@@ -16,7 +16,7 @@ _LEFT_OUT: Final = re.compile(
 )
 _CODE: Final = re.compile(r"``.+?``|`[^`]*`|https?://\S+|^\s*(?:>>>|\.\.\.) .*$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"(?s)\{#-?|-?#\}|\{%.*?%\}|\{\{.*?\}\}|<script.*?</script>|<style.*?</style>|<[^>]*>")
-_OF_YAML: Final = re.compile(r"(?:^|\s)#\s?(.*)|^\s*(?:Alarm)?(?:Description|Comment): (.*)")
+_OF_YAML: Final = re.compile(r"(?:^|\s)#\s?(.*)|^\s*(?:- )?(?:Alarm)?(?:[Dd]escription|Comment|title|about|shows|source): (.*)")
 _WORD: Final = re.compile(r"(?<!\S)[A-Za-z]+(?=[\s,.:;]|$)")
 _OF_MAKE: Final = re.compile(r"(?:^|\s)##? (.*)|\becho \"(.*)\"")
 
@@ -30,7 +30,9 @@ def files_of_people() -> list[Path]:
     """Return the files that people read, from the root of the checkout; the changelog keeps the words of its time."""
     pages = [Path("README.md"), Path("CONTRIBUTING.md"), Path("SECURITY.md"), *sorted(Path("docs").rglob("*.md"))]
     code = [file for room in _PRODUCT for kind in ("*.py", "*.j2") for file in sorted(Path(room).rglob(kind))]
-    return [*pages, *code, Path("template.yaml"), *sorted(Path("statemachines").glob("*.yaml")), Path("Makefile")]
+    played = sorted(Path("workstation").rglob("walkthrough/**/*.yaml"))
+    others = [Path(name) for name in ("template.yaml", "action.yml", ".pre-commit-hooks.yaml", "Makefile")]
+    return [*pages, *code, *played, *sorted(Path("statemachines").glob("*.yaml")), *others]
 
 
 def texts_of(file: Path) -> Iterator[Text]:
@@ -41,7 +43,7 @@ def texts_of(file: Path) -> Iterator[Text]:
             yield 1, prose_of(source)
         case ".py":
             yield from of_python(source)
-        case ".yaml":
+        case ".yaml" | ".yml":
             yield from _of_lines(source, _OF_YAML)
         case ".j2" | ".html":
             yield 1, _MARKUP.sub(_blank, source)

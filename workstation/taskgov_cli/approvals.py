@@ -54,7 +54,7 @@ def _answer(plan_id: str, stack: str, cluster: str | None, *, approved: bool, as
         return
     console().print(f"{answer['summary']}\n", markup=False)
     told_what = "Approved" if approved else "Rejected"
-    next_words = f"See what came of it: taskgov history {answer['clusterName']}"
+    next_words = f"For the outcome: taskgov history {answer['clusterName']}"
     console().print(f"{told_what} as {answer['by']}. {next_words}", markup=False)
 
 

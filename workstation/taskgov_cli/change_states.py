@@ -1,4 +1,4 @@
-"""What has become of each change of a plan: it stands, was taken back, or somebody changed it since.
+"""The state of each change of a plan: it stands, was undone, or somebody changed it since.
 
 `taskgov rollback` looks here before it restores anything. It is judged by quota: of a quota that the plan writes twice,
 or deletes and creates again, each of its changes stands up to where the quota is on that way.
@@ -37,7 +37,7 @@ class ChangeState(StrEnum):
     AS_BEFORE = "as-before"
     """What held before the plan holds (again): nothing to restore."""
     CHANGED_SINCE = "changed-since"
-    """Somebody, or a later run, wrote something else: it is not ours to take back."""
+    """Somebody, or a later run, wrote something else: it must not be undone."""
 
 
 @dataclass(frozen=True, slots=True)

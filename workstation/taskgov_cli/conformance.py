@@ -53,7 +53,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """One case, or one file that cannot be read, and what came of it: `difference` is `None` when it passed."""
+    """One case, or one file that cannot be read, and its result: `difference` is `None` when it passed."""
 
     file: str
     case: str

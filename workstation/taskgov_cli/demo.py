@@ -81,7 +81,7 @@ def run(app: Typer, order: Order) -> int:
 
 
 class Demo:
-    """What was played so far, and what came of its checks."""
+    """What was played so far, and the results of its checks."""
 
     def __init__(self, app: Typer, order: Order) -> None:
         self.passed = 0

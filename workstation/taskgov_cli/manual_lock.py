@@ -88,7 +88,7 @@ def _refuse_beside_another(place: Deployed, cluster_arn: str) -> None:
 
 @contextmanager
 def _noting_signals() -> Iterator[Interruption]:
-    """Note Ctrl-C and SIGTERM instead of ending in the midst of a write."""
+    """Note Ctrl-C and SIGTERM instead of ending during a write."""
     interruption = Interruption()
 
     def note(number: int, _frame: object) -> None:

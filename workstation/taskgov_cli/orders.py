@@ -40,7 +40,7 @@ ERRORS: Final = {
 
 
 def give(place: Deployed, order: Order) -> dict[str, Any]:
-    """Send the order and return what came of it; `by` is the caller as AWS attests it.
+    """Send the order and return the result; `by` is the caller as AWS attests it.
 
     Raises RefusedError for what this person may not order or what is over, GovernanceError.
     """

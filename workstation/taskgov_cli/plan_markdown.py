@@ -102,7 +102,7 @@ def _details(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.changes:
         yield "the changes", markdown_table(plans.changes_table(plan))
     sections: tuple[tuple[str, Grid], ...] = (
-        ("What becomes of workloads", plans.effects_table(plan)),
+        ("Effect on workloads", plans.effects_table(plan)),
         ("What each team gets", plans.allocations_table(plan)),
         ("Capacity", plans.capacity_table(plan)),
         ("Findings", findings_table(plan.findings)),

@@ -125,7 +125,7 @@ def said_kind(change: Change) -> str:
 
 
 def effects_table(plan: Plan) -> Grid:
-    """Return what becomes of workloads."""
+    """Return the effect on workloads."""
     rows = [
         (effect.team, effect.name, _effect(effect), effect.gpus, effect.because) for effect in plan.prediction.effects
     ]

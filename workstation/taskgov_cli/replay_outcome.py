@@ -1,4 +1,4 @@
-"""What came of a replay: waiting, use, loans, preemptions, for each team and over all."""
+"""The results of a replay: waiting, use, loans, preemptions, for each team and in total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`taskgov rollback`: take back what a plan changed, last wave first, under the cluster's lock.
+"""`taskgov rollback`: undo what a plan changed, last wave first, under the cluster's lock.
 
 Shown only, unless `--yes` is given. It is all or nothing at the start: when any quota is no longer what the plan wrote,
 nothing is restored, because a part of a plan could promise more than there is. The way back is the way that the plan

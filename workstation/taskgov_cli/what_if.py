@@ -129,7 +129,7 @@ def _ends(loop: Loop) -> Iterator[RenderableType]:
 
 
 def _summary(answer: WhatIf) -> str:
-    """Return one line: how many quotas change, and what becomes of work."""
+    """Return one line: how many quotas change, and the effect on work."""
     moves = [(workload.before, workload.after) for workload in answer.workloads if workload.differs]
     starts = sum(after == "runs" and before != "runs" for before, after in moves)
     waits = sum(after == "waits" and before != "waits" for before, after in moves)
@@ -178,7 +178,7 @@ def _workloads(touched: list[WorkloadDifference]) -> RenderableType:
 
 
 def _then(workload: WorkloadDifference) -> str:
-    """Return who preempts a workload, and whether it is certain what becomes of it."""
+    """Return who preempts a workload, and whether its fate is certain."""
     said = f"preempted by {workload.preempted_by} ({workload.because})" if workload.preempted_by else ""
     said = "may be preempted" if workload.may_be_preempted else said
     unsure = f"not certain: {words_of(workload.uncertain)}" if workload.uncertain else ""

@@ -68,7 +68,7 @@ class _Life:
 
 
 def _history(begin: Begin, known: RunTimes) -> Mapping[str, _Life]:
-    """Advance a cluster in time, and return what becomes of each workload that changes."""
+    """Advance a cluster in time, and return the course of each workload that changes."""
     snapshot, world = begin.snapshot, begin.world.copy()
     running = {key for key in world.workloads() if world.admission(key) is not None}
     timeline = simulation_of(world, snapshot, known).run(instant(until(snapshot)))

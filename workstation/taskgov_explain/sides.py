@@ -56,7 +56,7 @@ class Side:
         return self.at_rest.kueue
 
     def state(self, key: str) -> State:
-        """Return what has become of a workload when nothing more happens."""
+        """Return the state of a workload when nothing more happens."""
         try:
             return "waits" if self.world.admission(key) is None else "runs"
         except KeyError:

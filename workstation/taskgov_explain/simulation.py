@@ -69,7 +69,7 @@ class Simulation:
         self._seen: set[Any] = set()
         self._changed = True
 
-    # What is to happen
+    # What will happen
 
     def arrive(self, workload: _Given, at: Instant | str, run_time: int, remaining: int | None = None) -> None:
         """Have a workload arrive; it runs for `run_time` microseconds, from the start again after an eviction.

@@ -36,7 +36,7 @@ NOTHING_KNOWN: RunTimes = MappingProxyType({})
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         IN_CLUSTER_QUEUE: "work of its own team with a higher priority needed the quota",
-        IN_COHORT_RECLAMATION: "another team took back quota of its own that was borrowed",
+        IN_COHORT_RECLAMATION: "another team reclaimed its quota, which was borrowed",
         IN_COHORT_FAIR_SHARING: "another team borrowed less than its fair share, this one more",
         IN_COHORT_RECLAIM_WHILE_BORROWING: "another team that borrows needed the quota for work of a higher priority",
     }

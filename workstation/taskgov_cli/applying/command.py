@@ -1,4 +1,4 @@
-"""`taskgov apply`: the options, the plan that is shown first, and what came of it when it should be done."""
+"""`taskgov apply`: the options, the plan that is shown first, and the result of applying it."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
     reviewed: Annotated[
         str | None,
         typer.Option(
-            help="With --policy: the reviewed plan, as its comment names it; no other is written unasked. "
-            "`forge`: that of the pull or merge request which the commit of this pipeline was merged with.",
+            help="With --policy: the reviewed plan, as its comment names it; another one waits for approval. "
+            "`forge`: the plan of the pull or merge request of this pipeline's commit.",
             metavar="PLAN_ID:DIGEST",
         ),
     ] = None,
@@ -153,7 +153,7 @@ def _document(
         if ended is None:
             raise RefusedError(
                 f"{file} is in force (version {written.version}), and no run of it had ended after {wait:.0f} s; "
-                f"see what comes of it: taskgov history {cluster.name}"
+                f"for the outcome: taskgov history {cluster.name}"
             )
         return ended
 

@@ -53,7 +53,7 @@ UNLOCKED: Final = "unlocked"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What came of the document: the run's outcome, its plan, and what went wrong."""
+    """The result of the document: the run's outcome, its plan, and what went wrong."""
 
     outcome: str
     plan_id: str | None = None

@@ -41,7 +41,7 @@ def first_teams(snapshot: Snapshot, typed: Typed, *, may_ask: bool) -> FirstTeam
 
 
 def co_owned_rule(owners: Mapping[str, str], typed: CoOwnedPolicy | None, *, may_ask: bool) -> CoOwnedPolicy | None:
-    """Return what becomes of quotas that a tool keeps too (`owners`: quota -> tool); None where there is none."""
+    """Return how to treat quotas that a tool keeps too (`owners`: quota -> tool); None where there is none."""
     if typed is not None or not owners:
         return typed
     if not may_ask:

@@ -90,7 +90,7 @@ def draft_policy(snapshot: Snapshot, wanted: FirstTeams | None = None, co_owned:
     """Return the first document of a cluster; planned on the same snapshot, it changes nothing.
 
     `wanted` says with which teams a cluster without quotas begins: their quotas are what the plan then creates.
-    `co_owned` is what becomes of quotas that infrastructure as code keeps too; None says nothing of them.
+    `co_owned` says how to treat quotas that infrastructure as code keeps too; None says nothing of them.
     Raises InvalidRequestError for a cluster that no document can name (a snapshot made by hand), and for teams that
     break rules or are wanted where there are quotas.
     """

@@ -49,7 +49,7 @@ class EmbeddedDeployer:
         finally:
             watching[0] = False
         if why is not None:
-            raise StepError(f"the deployment was taken back: {why}")
+            raise StepError(f"the deployment was rolled back: {why}")
 
     def _revised(self, revision: str) -> Path:
         for name in CODE:

@@ -1,4 +1,4 @@
-"""What a step of the smoke test is, what came of it, and on what it works.
+"""A step of the smoke test, its result, and what it works on.
 
 Steps are data (`taskgov_cli.smoke.steps`). They call AWS through boto3's default session and wait with
 `time.sleep`: on the embedded account both are the emulated account's.
@@ -83,7 +83,7 @@ class Observed:
     """Raw forms of what AWS does; the report has them redacted."""
 
     heard: list[dict[str, Any]] = field(default_factory=list)
-    """CloudTrail's events as EventBridge delivered them, of whatever quota."""
+    """CloudTrail's events as EventBridge delivered them, for any quota."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Those of quotas of this run."""
     errors: list[dict[str, str]] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of a step."""
+    """The result of a step."""
 
     name: str
     expects: str

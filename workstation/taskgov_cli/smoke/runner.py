@@ -1,4 +1,4 @@
-"""Take the steps one after the other, and take back what they made, however it ends."""
+"""Run the steps one after the other, and undo what they made, however they end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Told = ParamSpec("Told")
 
 @dataclass(slots=True)
 class Played:
-    """What came of all steps, and of cleaning up."""
+    """The results of all steps, and of cleaning up."""
 
     steps: list[Came] = field(default_factory=list)
     left: list[str] = field(default_factory=list)

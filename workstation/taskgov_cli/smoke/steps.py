@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _delete(sandbox: Sandbox) -> str:
-    """Take back everything, last first, while the observer still exists."""
+    """Undo everything, last first, while the observer still exists."""
     for step in reversed(STEPS):
         if step.clean_up is not None:
             step.clean_up(sandbox)
@@ -21,7 +21,7 @@ def _delete(sandbox: Sandbox) -> str:
 
 
 STEPS: Final[tuple[Step, ...]] = (
-    # First, so that it is taken back last: a stack that still governed would make the quota again.
+    # First, so that it is undone last: a stack that still governed would make the quota again.
     Step(
         "look",
         "no stack governs the cluster, and two instances of a type are promised to nobody",
@@ -63,7 +63,7 @@ STEPS: Final[tuple[Step, ...]] = (
     Step("update", "another document gives the team another weight", steps_quota.update),
     Step("approval", "a change that needs a person waits, and is applied once it is approved", steps_quota.approval),
     Step("canary", "a new version gets a tenth of the calls for five minutes, and then all", steps_stack.canary),
-    Step("roll-back", "the approved plan is taken back: the quota is as before", steps_quota.roll_back),
+    Step("roll-back", "the approved plan is rolled back: the quota is as before", steps_quota.roll_back),
     Step(
         "node-event", "the event of an unhealthy node, put into the queue by hand, starts a run", steps_api.node_event
     ),

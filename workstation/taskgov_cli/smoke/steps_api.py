@@ -94,7 +94,7 @@ def trail(sandbox: Sandbox) -> str:
     )
     if missing := wanted - come:
         raise StepError(
-            f"no event came of {', '.join(sorted(missing))} within {TRAIL_SECONDS} s: is there a trail that logs?"
+            f"no event arrived for {', '.join(sorted(missing))} within {TRAIL_SECONDS} s: is there a trail that logs?"
         )
     if unread:
         raise StepError(came)

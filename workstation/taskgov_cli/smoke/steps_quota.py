@@ -29,7 +29,7 @@ INSTANCES: Final = 2
 
 
 def look(sandbox: Sandbox) -> str:
-    """See that no stack has tagged the cluster, and choose the instance type that the quotas of this run are of."""
+    """See that no stack has tagged the cluster, and choose the instance type of the quotas of this run."""
     backend = HyperPodEks(boto3.client("sagemaker", config=CONFIG))
     if marks := [key for key in backend.tags(sandbox.cluster_arn) if key.startswith(CLAIM)]:
         raise StepError(

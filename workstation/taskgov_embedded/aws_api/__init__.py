@@ -1,1 +1,1 @@
-"""What becomes of an AWS call of this process: permission, fault, answer, record; and the clients that make calls."""
+"""How an AWS call of this process is processed: permission, fault, answer, record; and the clients that make calls."""

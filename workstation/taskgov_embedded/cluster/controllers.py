@@ -105,7 +105,7 @@ class JobControllers:
     def change(self, before: KubeObject, after: KubeObject) -> KubeObject:
         """Take a changed job. Where its pods, queue or class are others now, it is stopped and queued again.
 
-        Of a governed job Kueue alone decides whether it is suspended (`jobframework` reconciler: it takes back what
+        Of a governed job Kueue alone decides whether it is suspended (`jobframework` reconciler: it reverts what
         others set).
         """
         if after["kind"] == "Deployment":

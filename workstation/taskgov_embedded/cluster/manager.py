@@ -148,7 +148,7 @@ class KueueManager:
                 self.apply({**workload, "spec": {**spec, "priority": value}})
 
     def _cycles(self) -> Iterator[CycleResult]:
-        """Run cycles; stop when nothing came of any head since the last progress."""
+        """Run cycles; stop when no head was admitted since the last progress."""
         tried: set[str] = set()
         for _ in range(MAX_CYCLES):
             if not self._world.has_heads():

@@ -44,7 +44,7 @@ class GroupFact:
     status: GroupStatus = "InService"
     threads_per_core: int = 2
     training_plan: str | None = None
-    """ARN of the training plan that its instances are of."""
+    """ARN of the training plan of its instances."""
 
 
 class ClusterPort(Protocol):

@@ -58,7 +58,7 @@ _T = TypeVar("_T", Timer, Recurring)
 
 
 class VirtualClock:
-    """The present moment (aware, UTC) and the heap of what is to come."""
+    """The present moment (aware, UTC) and the heap of what is due."""
 
     def __init__(self, start: datetime = DEFAULT_START) -> None:
         if start.tzinfo is None:

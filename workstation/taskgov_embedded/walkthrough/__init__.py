@@ -1,4 +1,4 @@
-"""Walkthroughs: what people do on a governed cluster, step by step, with what must come of it.
+"""Walkthroughs: what people do on a governed cluster, step by step, with the expected results.
 
 `model` is the form of a walkthrough file, `runner` runs it on a stack, `checks` compares what holds with what is
 expected, and `scenarios/` has the files. `make verify` and the tests play the same files;

@@ -1,4 +1,4 @@
-"""Has a choice proved itself? By what came of the same choice at earlier moments, on weeks that it had not seen."""
+"""Has a choice proved itself? The results of the same choice at earlier moments, on weeks that it had not seen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What would have been chosen at a moment, and what came of it in the weeks that followed, beside today's rules."""
+    """The choice at a moment, and its results in the weeks that followed, beside those of today's rules."""
 
     split: Split
     candidate: Candidate

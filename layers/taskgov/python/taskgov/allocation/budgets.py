@@ -25,7 +25,7 @@ def budget_findings(
 ) -> Iterable[Finding]:
     """Return a finding for each budget that passed a threshold, and for each that is not measured.
 
-    `borrowing` says, by team, what becomes of borrowing where a used-up budget stops it (`said_borrowing`).
+    `borrowing` has, by team, the effect of a used-up budget on borrowing (`said_borrowing`).
     """
     used = {(use.team, use.period): use for use in uses}
     for budget in sorted(budgets, key=_key):

@@ -1,4 +1,4 @@
-"""Cut what quotas are to become of one instance type back to the limits, so that the sums still fit.
+"""Cut the planned quotas of one instance type back to the limits, so that the sums still fit.
 
 `taskgov.allocation.partial` has the rules; it makes the slots, and puts together what comes out type by type.
 """

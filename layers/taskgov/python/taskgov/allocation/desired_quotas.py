@@ -242,7 +242,7 @@ class DesiredQuotas:
 
 
 def _nothing(wished: Iterable[RowKey]) -> dict[RowKey, ComputeQuotaResource]:
-    """Return a row of nothing for each that is wished: what becomes of one that finds no row in the quota."""
+    """Return an empty row for each that is wished: the result of one that finds no row in the quota."""
     return {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
 
 

@@ -74,7 +74,7 @@ _EDITS: Final = {
     EditPolicy.ADOPT: EDIT_ADOPTED,
     EditPolicy.PUT_RIGHT: EDIT_PUT_RIGHT,
 }
-"""What is said of an edit by hand, by what becomes of it."""
+"""The sentence about an edit by hand, by how it is treated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class _Selection:
         return None
 
     def _note_between_writes(self, quota: ComputeQuota) -> None:
-        """Report a quota at its low write, whatever becomes of it in this plan."""
+        """Report a quota at its low write, whatever this plan does with it."""
         if began_from(self._applied.get(quota.compute_quota_id), quota.compute_quota_version) is not None:
             self._note(BETWEEN_WRITES, quota)
 

@@ -16,7 +16,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Resou
 
 
 class Outcome(StrEnum):
-    """What becomes of a plan."""
+    """The outcome of a plan."""
 
     NOTHING_TO_DO = "nothing-to-do"
     PLANNED = "planned"
@@ -277,7 +277,7 @@ class Prediction:
 class Plan:
     """The answer of one planning run. The byte form depends on the snapshot, the mode and the approval only.
 
-    `plan_id` depends on the cluster and on what becomes of each quota, and on nothing else: the plan that was shown,
+    `plan_id` depends on the cluster and on the change of each quota, and on nothing else: the plan that was shown,
     the one that was approved and the one that was written are one plan as long as they change the same.
     """
 

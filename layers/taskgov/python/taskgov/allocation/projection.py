@@ -81,7 +81,7 @@ class Projection:
         """Return the cluster as the snapshot has it, after pending evictions.
 
         A queue that is not as its quota says (a failed update, an edit by hand) stays as it is until `write` writes the
-        quota: what comes of that is the doing of the write. Only the queues of `teams` are as rendered from today's
+        quota: that result is due to the write. Only the queues of `teams` are as rendered from today's
         quotas: what is supposed of them then differs in the numbers only. Quotas without a queue in the cluster are
         rendered, except what never was in force, and quotas on unknown types: no queue can be made of those,
         and where `changes` will touch them this raises. Raises `KeyError` or `ValueError` for objects that cannot be

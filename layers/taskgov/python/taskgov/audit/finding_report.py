@@ -1,6 +1,6 @@
 """Complete findings for the report: severity by the document's rules, owner, age and remedy.
 
-`report_build` calls it with everything that was found; the policy document's `audit` section says what becomes of it.
+`report_build` calls it with everything that was found; the policy document's `audit` section says how each is treated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

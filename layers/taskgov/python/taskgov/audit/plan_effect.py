@@ -1,7 +1,7 @@
 """Which findings would the plan remedy? Those that are gone when the cluster is judged again as the plan leaves it.
 
 Called for the report. Quotas, cluster policy and their queues are as the plan writes them; nodes and work are as they
-are: what would become of work is the plan's own prediction, and no finding is said to be remedied by it.
+are: the effect on work is the plan's own prediction, and no finding counts as remedied by it.
 """
 
 from collections.abc import Iterable

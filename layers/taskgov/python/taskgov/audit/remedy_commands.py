@@ -31,7 +31,7 @@ class About:
 
 
 def commands_of(finding: Finding, about: About, remedy: PlanRemedy | None = None) -> tuple[Command, ...]:
-    """Return what to type, in order: first what becomes of the plan, where that would remedy the finding."""
+    """Return what to type, in order: first the commands for the plan, if it would remedy the finding."""
     first = () if remedy is None else ((_plan,) if remedy.stopped_by else (_run,))
     makers = dict.fromkeys((*first, *BY_CODE.get(finding.code, ())))
     return tuple(command for make in makers for command in make(about))

@@ -192,7 +192,7 @@ MUTED: Final[Sheet[ReportedFinding]] = Sheet(
 )
 RESOLVED: Final[Sheet[KnownFinding]] = Sheet(
     "resolved",
-    "Gone since the last audit",
+    "Resolved since the last audit",
     "",
     (
         name("About", lambda finding: finding.subject),

@@ -93,7 +93,7 @@ def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
         ("Idle", totals.idle, "guaranteed, unused"),
         ("Healthy", totals.healthy, "on usable nodes"),
     )
-    waiting = f"{number_text.number(totals.pending_gpus)} GPUs asked for" if totals.pending_gpus else "for quota"
+    waiting = f"{number_text.number(totals.pending_gpus)} GPUs requested" if totals.pending_gpus else "for quota"
     rare = (
         ("Borrowed", totals.borrowed, unit, "from idle quota"),
         ("Over quota", totals.over_quota, unit, "above a lowered quota"),

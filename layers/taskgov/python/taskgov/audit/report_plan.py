@@ -62,7 +62,7 @@ EFFECTS: Final[Sheet[WorkloadEffect]] = Sheet(
 )
 ALLOCATIONS: Final[Sheet[TeamAllocation]] = Sheet(
     "allocations",
-    "Why each quota is what it is",
+    "Reason for each quota",
     "",
     (
         name("Team", lambda line: line.team),

@@ -214,7 +214,7 @@ PENDING: Final[Sheet[PendingLine]] = Sheet(
     (
         name("Team", lambda line: line.team),
         amount("Workloads", lambda line: line.workloads),
-        amount("GPUs asked for", lambda line: line.gpus, "Accelerators of all kinds"),
+        amount("GPUs requested", lambda line: line.gpus, "Accelerators of all kinds"),
         Field(Column("Oldest waits for", "number"), lambda line: _duration(line.oldest_seconds)),
     ),
 )

@@ -180,7 +180,7 @@ class VerifyPlanRequest(LockedRequest):
 
 
 class VerifyPlanResult(StepModel):
-    """What has become of the wave that was written last; each tuple has sentences that name the quotas."""
+    """The state of the wave that was written last; each tuple has sentences that name the quotas."""
 
     settled: bool
     """Whether nothing is pending."""

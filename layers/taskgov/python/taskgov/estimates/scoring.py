@@ -20,7 +20,7 @@ FACTOR: Final = 2.0
 
 
 class Scored(NamedTuple):
-    """An estimate with what came of it: `waited` seconds from it to the start, or to the end of what is known."""
+    """An estimate with its outcome: `waited` seconds from it to the start, or to the end of what is known."""
 
     team: str
     estimate: Estimate

@@ -141,7 +141,7 @@ BUDGET_THRESHOLD: Final = FindingKind(
         "error at 100 % and more, else warning",
         lambda percent: Severity.ERROR if percent >= 100 else Severity.WARNING,
     ),
-    means="a budget passed a threshold, and what becomes of borrowing",
+    means="a budget passed a threshold, and its effect on borrowing",
     sentence=(
         "{team} used {used} of {budget} GPU-hours a {period} since {since:%Y-%m-%d %H:%M} UTC "
         "({percent:.0f} %, threshold {threshold} %){borrowing}."
@@ -259,7 +259,7 @@ CO_OWNED_LEFT: Final = FindingKind(
     code="co-owned-quota",
     severity=Severity.WARNING,
     means="infrastructure as code changed a quota last, with `coOwned: keep`",
-    sentence=_CO_OWNED + "which would take back what is written here; left as it is",
+    sentence=_CO_OWNED + "which would undo what is written here; left as it is",
     remedy="let {tool} ignore the quota's configuration (docs/terraform.md) and set coOwned: govern, or take the "
     "team out of the policy document",
     found_in=("allocation/governed.py",),
@@ -269,7 +269,7 @@ CO_OWNED_GOVERNED: Final = FindingKind(
     severity=Severity.INFO,
     means="the same with `coOwned: govern`",
     sentence=_CO_OWNED + "and is governed anyway",
-    remedy="let {tool} ignore the quota's configuration (docs/terraform.md), or it takes back what is written here",
+    remedy="let {tool} ignore the quota's configuration (docs/terraform.md), or it undoes what is written here",
     found_in=("allocation/governed.py",),
 )
 _EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}); "

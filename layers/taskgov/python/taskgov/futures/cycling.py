@@ -105,7 +105,7 @@ class Cycles(Standing):
         return own, self._after(victims, partial(queue.would_borrow, asks))
 
     def _refuse(self, rank: int, kind: Kind) -> None:
-        """Take back one that gets nothing now; while flavors are left to search it stays in line."""
+        """Requeue one that gets nothing now; while flavors are left to search, it stays in line."""
         scan = self.scans.get(rank)
         if scan is not None and any(stopped != -1 for stopped in scan.tried):
             kind.queue.push(rank, kind)

@@ -277,7 +277,7 @@ class Queue:
             heappush(self.line, kind.offered)
 
     def mark(self, rank: int, kind: Kind) -> None:
-        """Take back a job that cannot be admitted: all of its kind are inadmissible until the next look."""
+        """Requeue a job that cannot be admitted: all of its kind are inadmissible until the next look."""
         if not kind.marked:
             kind.marked = True
             self.marked.append(kind)

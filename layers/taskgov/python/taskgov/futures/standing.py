@@ -1,4 +1,4 @@
-"""How does a replay stand? Who runs and until when, who waits, and what came of it so far."""
+"""The state of a replay: who runs and until when, who waits, and the results so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a replay: who ran from when to when, who was preempted, who never started."""
+"""The result of a replay: who ran from when to when, who was preempted, who never started."""
 
 from __future__ import annotations
 

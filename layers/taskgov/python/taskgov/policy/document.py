@@ -119,7 +119,7 @@ class GrowthLimit(PolicyModel):
 
 
 class OnLimit(StrEnum):
-    """What becomes of a plan beyond a limit of decreases or increases: stopped, or cut back to the limit."""
+    """How to treat a plan beyond a limit of decreases or increases: stop it, or cut it back to the limit."""
 
     BLOCK = "block"
     PARTIAL = "partial"
@@ -148,7 +148,7 @@ class Guardrails(PolicyModel):
 
 
 class EditPolicy(StrEnum):
-    """What becomes of a quota that a person changed: left alone, taken as the new promise, or put right."""
+    """How to treat a quota that a person changed: leave it, take it as the new promise, or correct it."""
 
     KEEP = "keep"
     ADOPT = "adopt"
@@ -156,7 +156,7 @@ class EditPolicy(StrEnum):
 
 
 class CoOwnedPolicy(StrEnum):
-    """What becomes of a quota that infrastructure as code changed last: left to its tool, or governed anyway."""
+    """How to treat a quota that infrastructure as code changed last: leave it to its tool, or govern it anyway."""
 
     KEEP = "keep"
     GOVERN = "govern"

@@ -134,7 +134,7 @@ class QuotaStore(Protocol):
         ...
 
     def delete_quota(self, quota_id: str) -> None:
-        """Delete a quota: only to take back what a failed run created."""
+        """Delete a quota: only to undo what a failed run created."""
         ...
 
     def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
@@ -146,7 +146,7 @@ class QuotaStore(Protocol):
         ...
 
     def delete_scheduler_config(self, config_id: str) -> None:
-        """Delete a cluster policy: only to take back what a failed run created."""
+        """Delete a cluster policy: only to undo what a failed run created."""
         ...
 
 

@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What came of looking at one flavor for one resource group."""
+    """The result of trying one flavor for one resource group."""
 
     flavor: str
     mode: Mode

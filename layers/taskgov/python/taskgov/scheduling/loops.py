@@ -1,7 +1,7 @@
 """What would end a preemption loop? Settings of queues with which everything comes to rest, each tried in the model.
 
 A loop is proved, not guessed: a state of the whole model came back (`settling`). So is a remedy: on copies of the
-model, from where the cluster stands and from the midst of the loop, the queues come to rest with it.
+model, from the current state and from a state within the loop, the queues come to rest with it.
 
 Sorts of settings are tried in the order of `Setting`: the first two keep nobody from running, a lower borrowing limit
 may. Within a sort one queue's setting comes before that of all queues of the loop, and a small change before a greater

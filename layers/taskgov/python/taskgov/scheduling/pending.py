@@ -90,7 +90,7 @@ class PendingQueue(Generic[R]):
         return None
 
     def requeue(self, record: R, reason: Requeue, *, waits_for_backoff: bool) -> bool:
-        """Take back a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent).
+        """Requeue a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent).
 
         A preemptor that becomes inadmissible stays the sticky one: when it may be looked at again, it comes first.
         """

@@ -1,4 +1,4 @@
-"""What came of a scheduling cycle? Values that callers read; texts are made when they are requested."""
+"""The results of a scheduling cycle, as values; texts are made when they are requested."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from taskgov.hyperpod.model import ComputeQuotaConfig, ComputeQuotaTarget, Sched
 
 
 class Direction(StrEnum):
-    """Whether changes are written, or what they wrote is taken back (`taskgov rollback`)."""
+    """Whether changes are written or undone (`taskgov rollback`)."""
 
     APPLY = "apply"
     RESTORE = "restore"

@@ -207,7 +207,7 @@ class PublishUsage:
     def _tell_teams(self, usage: _Usage) -> int:
         """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.
 
-        Usage is measured, and counts, whatever becomes of it: an error is reported, and the next look tries again.
+        Usage is measured, and counts, even if this fails: an error is reported, and the next look tries again.
         """
         name = usage.snapshot.cluster.name
         try:

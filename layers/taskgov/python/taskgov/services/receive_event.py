@@ -34,7 +34,7 @@ class Hinted:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What came of several events: the clusters that are dirty now, how many runs were started, and whose were lost."""
+    """The result of several events: the clusters that are dirty now, how many runs started, and which were lost."""
 
     cluster_arns: tuple[str, ...]
     started: int
@@ -95,7 +95,7 @@ class ReceiveEvent:
         return Hinted(hint, clusters) if clusters else Ignored(f"{execution_arn} ended {execution.status} with no lock")
 
     def _candidates(self, execution: str) -> Iterator[str]:
-        """Yield the clusters that an execution may be of: the governed ones, then the one that its name is of."""
+        """Yield the clusters that an execution may belong to: the governed ones, then the one in its name."""
         governed = self.backends.clusters()
         yield from governed
         yield from (arn for arn in self._started_for(execution) if arn not in governed)

@@ -1,4 +1,4 @@
-"""Take back one change of a plan: write what stood before it, at the version that stands now.
+"""Undo one change of a plan: write the state before it, at the current version.
 
 What somebody else wrote since is left. What is still settling takes no write: that is said, and tried again later.
 """

@@ -42,7 +42,7 @@ _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values of a look, by what may become of them."""
+    """The values of a look, by how they may be published."""
 
     always: tuple[Measurement, ...]
     of_teams: Mapping[str, Sequence[Measurement]]

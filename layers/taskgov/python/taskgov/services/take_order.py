@@ -53,7 +53,7 @@ class Rights(StepModel):
 
 
 class OrderResult(StepModel):
-    """What came of an order. `by` is the caller's ARN as AWS attests it."""
+    """The result of an order. `by` is the caller's ARN as AWS attests it."""
 
     action: str
     by: str
@@ -215,7 +215,7 @@ def _answered(request: ApprovalRequest) -> str:
     what = "approved" if request.approved else "rejected"
     return (
         f"plan {request.plan_id} was {what} by {request.answered_by} at {request.answered_at}; "
-        f"what came of it: taskgov history {request.cluster_name}"
+        f"for the outcome: taskgov history {request.cluster_name}"
     )
 
 

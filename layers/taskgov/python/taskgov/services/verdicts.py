@@ -35,7 +35,7 @@ Config = ComputeQuotaConfig | SchedulerConfig
 
 
 class Verdict(StrEnum):
-    """What has become of a write (see the table above)."""
+    """The state of a write (see the table above)."""
 
     FINE = "fine"
     PENDING = "pending"
@@ -112,7 +112,7 @@ class Listed:
 def judge_path(
     world: Listed, actual: Actual | None, path: QuotaPath, wanted: Config | None, target: ComputeQuotaTarget | None
 ) -> Judged:
-    """Compare what stands with what is to stand (None: nothing)."""
+    """Compare what exists with what should exist (None: nothing)."""
     written = world.written_version(path)
     if actual is None:
         return _judged_missing(world, path, wanted)

@@ -40,9 +40,9 @@ class VerifyPlan:
     def __call__(self, request: VerifyPlanRequest, direction: Direction = Direction.APPLY) -> VerifyPlanResult:
         """Judge the wave that ended at `next`, and record what settled as failed.
 
-        Restoring, it is the wave that was taken back down to `next`. Raises LockLostError when the request names a lock
-        that is another's by now, ThrottledError, UpstreamError, NotFoundError,
-        InvalidRequestError for a plan that cannot be read.
+        When restoring, it is the wave that was undone down to `next`. Raises LockLostError when another run has the
+        lock of the request, ThrottledError, UpstreamError, NotFoundError, InvalidRequestError for a plan that cannot be
+        read.
         """
         renew_lock(self.state, self.clock, request.cluster_arn, request)
         plan = self.read_plan(self.documents, request.plan)
@@ -137,7 +137,7 @@ class VerifyPlan:
 
 
 def _wave(plan: Plan, following: int | None, direction: Direction) -> tuple[QuotaPath, ...]:
-    """Return the wave that ended before `following` (restoring: that was taken back down to it); None: the plan."""
+    """Return the wave that ended before `following` (restoring: the one that was undone down to it); None: the plan."""
     changes = plan.changes
     if following is not None and direction is Direction.APPLY:
         changes = changes[: max(following, 0)]

@@ -120,7 +120,7 @@ class Node:
     """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., or `not-found` where it has
     no such instance; None when EC2 was not asked, or did not answer."""
     reservation: str | None = None
-    """The training plan (ARN) or the Capacity Block (id of its Capacity Reservation) that it is of."""
+    """The training plan (ARN) or the Capacity Block (id of its Capacity Reservation) to which it belongs."""
     leaves_at: datetime | None = None
     """When that takes it back (`taskgov.snapshot.reservations`): from then on it does not count."""
 

@@ -74,7 +74,7 @@ class Reservation:
         return name_of(self.id)
 
     def leaves_at(self, instance_type: str, now: datetime) -> datetime | None:
-        """Return when machines of a type are taken back that are there now, None where no end is known.
+        """Return when AWS takes the current machines of a type back; None if no end is known.
 
         Periods that touch or overlap are one. A machine is of the last period that has begun: one that is still listed
         in a gap has left. Before the first period it is of that.

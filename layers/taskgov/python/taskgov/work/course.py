@@ -1,4 +1,4 @@
-"""What becomes of the attempts of Workloads in one look.
+"""How one look changes the attempts of Workloads.
 
 | a Workload | its attempt |
 | --- | --- |

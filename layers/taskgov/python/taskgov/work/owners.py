@@ -18,7 +18,7 @@ MOST_LETTERS: Final = 253
 
 
 class Naming(StrEnum):
-    """What becomes of owners' names: the parameter `WorkOwners`."""
+    """How owners' names are kept: the parameter `WorkOwners`."""
 
     PLAIN = "plain"
     HASHED = "hashed"
