@@ -15,7 +15,7 @@ import yaml
 
 from benchmarks.cost_counts import TEAMS, from_json, measure, to_json
 from taskgov.services.metric_catalogue import METRICS
-from taskgov.services.metric_form import PER_CAPACITY, PER_QUOTA, PER_TEAM
+from taskgov.services.metric_form import PER_CAPACITY, PER_QUANTILE, PER_QUOTA, PER_TEAM
 from taskgov.services.series_cap import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
@@ -226,16 +226,17 @@ def _series_rows(measured: Measured) -> Iterator[tuple[str, ...]]:
     by_kind: dict[str, list[str]] = {}
     for name, kind in _kinds(measured).items():
         by_kind.setdefault(kind, []).append(name)
-    for kind in (BY_TEAM_AND_TYPE, BY_TEAM, BY_TYPE, ALONE):
+    for kind in (BY_TEAM_AND_TYPE, BY_TEAM, BY_QUANTILE, BY_TYPE, ALONE):
         names = by_kind.get(kind, [])
         yield (kind, str(len(names)), str(sum(measured.series[name] for name in names)))
 
 
 BY_TEAM_AND_TYPE = "`Team`, `InstanceType`, `Resource`"
 BY_TEAM = "`Team`"
+BY_QUANTILE = "`Team`, `Quantile`"
 BY_TYPE = "`InstanceType`, `Resource`"
 ALONE = "none, or a few fixed values"
-KIND = {PER_QUOTA: BY_TEAM_AND_TYPE, PER_TEAM: BY_TEAM, PER_CAPACITY: BY_TYPE}
+KIND = {PER_QUOTA: BY_TEAM_AND_TYPE, PER_TEAM: BY_TEAM, PER_QUANTILE: BY_QUANTILE, PER_CAPACITY: BY_TYPE}
 
 
 def _kinds(measured: Measured) -> dict[str, str]:
@@ -246,7 +247,12 @@ def _kinds(measured: Measured) -> dict[str, str]:
 
 def series_of(measured: Measured, teams: int, types: int) -> int:
     """Return the series of a cluster with so many teams, each with a quota on each of so many instance types."""
-    factor = {BY_TEAM_AND_TYPE: teams * types, BY_TEAM: teams, BY_TYPE: types}
+    factor = {
+        BY_TEAM_AND_TYPE: teams * types,
+        BY_TEAM: teams,
+        BY_QUANTILE: 2 * (teams + 1),  # two quantiles, and all teams together
+        BY_TYPE: types,
+    }
     return sum(factor.get(kind, measured.series[name]) for name, kind in _kinds(measured).items())
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
+from taskgov.estimates.kept import ALL_TEAMS, KEY, KeptEstimates, TeamScore
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
@@ -74,6 +75,7 @@ def measure(nodes: int, teams: int) -> Measured:
     """Build a cluster of this size on the embedded stack, let each thing happen once, and count."""
     with World(_walkthrough(nodes, teams)) as world:
         list(Runner(world.walkthrough, world).run())
+        _keep_scores(world, teams)
         activities = {
             "minute": _counted(world, lambda: world.stack.advance(60 * MINUTES, ["PublishUsageSchedule"])).per(MINUTES),
             "starts": _counted(world, lambda: _fire(world, "EstimateStartsSchedule")),
@@ -138,6 +140,15 @@ def _walkthrough(nodes: int, teams: int) -> Walkthrough:
             "cluster": {"groups": [{"instanceType": P5, "count": nodes}]},
             "steps": [{"title": "so it is", "do": [{"policy": document}, *jobs, {"waitMinutes": 2}], "expect": {}}],
         }
+    )
+
+
+def _keep_scores(world: World, teams: int) -> None:
+    """Let each team have outcomes of estimates, so that their series are counted."""
+    names = [ALL_TEAMS, *(f"team-{n}" for n in range(teams))]
+    kept = KeptEstimates(world.clock.now, scores=dict.fromkeys(names, TeamScore(100, 0.5, 0.9)))
+    world.stack.client("s3").put_object(
+        Bucket=world.stack.physical("GovernanceBucket"), Key=KEY.format(world.cluster_name), Body=kept.to_bytes()
     )
 
 

@@ -81,8 +81,9 @@ def test_clusters_share_the_fan_out_its_list_and_the_alarms() -> None:
     assert ten["alarm_metrics"] == one["alarm_metrics"]
     assert (one["s3_puts"], ten["s3_puts"]) == (51_840, 51_840 - 9 * (720 + 30))
     # Half a second, the look's 100 ms + 10 requests x 40 ms, and the turns: none, 9 s, 199 x 0.2 s; of 64 MB.
+    # A look at starts has futures of a second, and no requests here.
     for found, seconds in ((one, 1.0), (ten, 10.0), (many, 40.8)):
-        assert found["express_gb_seconds"] == pytest.approx(43_200 * seconds / 16)
+        assert found["express_gb_seconds"] == pytest.approx((43_200 * seconds + 8_640 * (seconds + 0.5)) / 16)
 
 
 def test_everything_that_is_counted_has_a_price_and_a_place_in_the_bill() -> None:
@@ -96,7 +97,7 @@ def test_the_bill_is_the_sum_of_amounts_times_prices() -> None:
     given = replace(GIVEN, assumed=ASSUMED)
     found = bill(SMALL, given)
     assert found["CloudWatch metrics"] == pytest.approx(65 * 0.30)
-    express = 43_200 / 1e6 + 43_200 / 16 * 0.06 / 3600
+    express = 43_200 / 1e6 + (43_200 + 8_640 * 1.5) / 16 * 0.06 / 3600
     assert found["Step Functions"] == pytest.approx(13 * 720 * 0.025 / 1000 + express)
     assert list(found.values()) == sorted(found.values(), reverse=True)
 

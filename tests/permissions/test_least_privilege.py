@@ -30,6 +30,7 @@ OPTIONAL = "asked only when a summary lacks its optional members; the embedded s
 UNUSED = {
     ("ReadSnapshotRole", "s3:ListBucket"): NOT_CALLED,
     ("AuditClusterRole", "s3:ListBucket"): NOT_CALLED,
+    ("EstimateStartsRole", "s3:ListBucket"): NOT_CALLED,
     ("ApplyChangeRole", "s3:ListBucket"): NOT_CALLED,
     ("VerifyPlanRole", "s3:ListBucket"): NOT_CALLED,
     ("ReadSnapshotRole", "sagemaker:DescribeComputeQuota"): OPTIONAL,
