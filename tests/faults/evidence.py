@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.sqs.models import sqs_backends
 
 from tests.faults.steps import LockSeen
 
@@ -124,8 +125,8 @@ class Witness:
             preempted=_preemptions(world) - self._preempted,
             capacity=sum(node.message is None for node in world.cluster.nodes()),
             locked_until=self._locked_until(),
-            dead_letters=world.dead_letters(),
-            running=_running(world),
+            dead_letters=self._dead_letters(),
+            running=world.stack.executions.running(world.stack.physical("ReconcileStateMachine")),
             unsettled=tuple(self._unsettled()),
             now=world.clock.now,
             locks=tuple(self._locks),
@@ -202,6 +203,12 @@ class Witness:
         ]
         return [{name: next(iter(value.values())) for name, value in item.items()} for item in found]
 
+    def _dead_letters(self) -> int:
+        """Return how many messages lie in the intake's dead-letter queue, read from the emulated queue itself."""
+        place, url = self._world.stack.place, self._world.stack.physical("IntakeDeadLetterQueue")
+        queue = sqs_backends[place.account][place.region].get_queue(url.rpartition("/")[2])
+        return int(queue.approximate_number_of_messages)
+
     def _record(self, item: Mapping[str, Any]) -> Record:
         run_id = item["sk"].rpartition("#")[2]
         return Record(
@@ -254,9 +261,3 @@ class Witness:
 
 def _preemptions(world: World) -> int:
     return sum(len(cycle.preempted) for cycle in world.cluster.cycles)
-
-
-def _running(world: World) -> int:
-    machine = world.stack.physical("ReconcileStateMachine")
-    listed = world.stack.client("stepfunctions").list_executions(stateMachineArn=machine, statusFilter="RUNNING")
-    return len(listed["executions"])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tests.faults import forks, invariants, scenario
+from tests.faults import cheaper, forks, invariants, scenario
 from tests.faults.evidence import Witness
 from tests.faults.injector import Injector
 from tests.faults.sites import REFUSALS, Call, Cell, Kind
@@ -95,7 +95,7 @@ def _played(world: World, clean: Clean, case: Case) -> Outcome:
 
 
 def _record(world: World) -> Clean:
-    scenario.after_fork(world)
+    cheaper.install(world)
     witness = Witness(world)
     with Injector(world.stack) as injector:
         scenario.disturb(world)
@@ -107,7 +107,7 @@ def _record(world: World) -> Clean:
 
 
 def _play(world: World, clean: Clean, case: Case) -> Outcome:
-    scenario.after_fork(world)
+    cheaper.install(world)
     witness = Witness(world)
     with Injector(world.stack, case, partial(scenario.edit_by_hand, world)) as injector:
         scenario.disturb(world)

@@ -114,7 +114,7 @@ class ClusterApiServer:
         self._stopped.clear()
         self._server = make_server(
             *self._address,
-            self._respond,
+            self.respond,
             threaded=True,
             request_handler=_QuietHandler,
             ssl_context=self._certificate,
@@ -144,7 +144,8 @@ class ClusterApiServer:
         """Answer the next calls with these HTTP status codes instead."""
         self._faults.extend(codes)
 
-    def _respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    def respond(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        """Answer a request of WSGI, as the server does."""
         request = Request(environ)
         caller = ANYBODY
         try:

@@ -85,7 +85,9 @@ class Executions:
         """End an execution as Step Functions does when its time (`TimeoutSeconds`) is over."""
         self._interrupt(self._execution(execution_arn), TIMED_OUT, TIMEOUT, None)
 
-    # The calls
+    def running(self, machine_arn: str) -> int:
+        """Return how many executions of a machine have not ended."""
+        return sum(found.status == RUNNING for found in self._executions.values() if found.machine.arn == machine_arn)
 
     def _start(self, call: Call) -> Mapping[str, Any]:
         machine = self._machine(call.params["stateMachineArn"])
