@@ -288,10 +288,19 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rest)])
 
 
+def full_size_section(all_measured: list[Measured], given: Inputs) -> str:
+    """Return the part of the page that is computed from the figures of `make bench`."""
+    from benchmarks.cost_full_size import full_size_rows  # noqa: PLC0415 - it uses this module
+    from benchmarks.scale.results import functions, stored  # noqa: PLC0415
+
+    return _table(full_size_rows(all_measured[-1], given, stored(), functions()))
+
+
 def write_page(all_measured: list[Measured], given: Inputs) -> None:
     """Put the tables into the page."""
     text = PAGE.read_text()
-    for name, table in sections(all_measured, given).items():
+    parts = sections(all_measured, given) | {"full-size": full_size_section(all_measured, given)}
+    for name, table in parts.items():
         begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
         before, _, rest = text.partition(begin)
         text = f"{before}{begin}{table}{end}{rest.partition(end)[2]}"

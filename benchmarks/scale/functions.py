@@ -57,9 +57,11 @@ class Fit:
 
 
 def fits(rows: Iterable[Row], functions: Mapping[str, Mapping[str, Any]]) -> Iterator[Fit]:
-    """Give the fit of each function of a cluster; `functions` are their properties, by logical id."""
+    """Give the fit of each function whose row was measured; `functions` are their properties, by logical id."""
     by_name = {row["row"]: row for row in rows}
     for function, name in ROW_OF.items():
+        if name not in by_name:
+            continue
         properties, row = functions[function], by_name[name]
         yield Fit(
             function=function,

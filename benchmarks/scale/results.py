@@ -47,9 +47,13 @@ def keep(rows: Iterable[Row], about: Mapping[str, Any]) -> None:
 
 def sections(rows: Sequence[Row]) -> dict[str, str]:
     """Return the parts of the page that are made from the file and the template."""
+    return {"measured": page_table(rows), "functions": function_table(fits(rows, functions()))}
+
+
+def functions() -> Mapping[str, Mapping[str, Any]]:
+    """Return the properties of the template's functions, by logical id."""
     os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")  # the translator wants one
-    functions = translate(TEMPLATE, {}).resources_of("AWS::Lambda::Function")
-    return {"measured": page_table(rows), "functions": function_table(fits(rows, functions))}
+    return translate(TEMPLATE, {}).resources_of("AWS::Lambda::Function")
 
 
 def stored() -> list[Row]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from math import ceil
 from typing import TYPE_CHECKING, Any, cast
 
 import boto3
@@ -185,6 +186,32 @@ def test_owners_are_asked_for_a_hundred_at_a_time_and_unchanged_ones_are_not_wri
         store.remember_resources(OTHER_ARN, names[:1])
         assert Counter(calls) == {"GetItem": 1, "PutItem": 1}
         assert store.cluster_of(names[0]) == OTHER_ARN
+
+
+@pytest.mark.parametrize("teams", [50, 100, 250])
+def test_the_records_of_all_quotas_are_read_in_a_query_for_each_hundred(teams: int) -> None:
+    """Each has 15 rows, and had five other configs in the last month."""
+
+    def rows(count: int) -> ComputeQuotaConfig:
+        types = (f"ml.p5en.{row}xlarge" for row in range(15))
+        resources = (
+            ComputeQuotaResource(instance_type=name, count=count, v_cpu=96, memory_in_gi_b=512) for name in types
+        )
+        return ComputeQuotaConfig(compute_quota_resources=tuple(resources))
+
+    past = tuple(PastQuota(NOON - timedelta(days=number), rows(number)) for number in range(1, 6))
+    with mock_aws():
+        store = Table(governance_table())
+        for number in range(teams):
+            name = f"quota{number:07}"
+            store.record_applied(CLUSTER_ARN, replace(APPLIED, compute_quota_id=name, config=rows(9), history=past))
+        calls: list[str] = []
+        store._table.meta.client.meta.events.register(
+            "before-call.dynamodb", lambda model, **_: calls.append(model.name)
+        )
+        assert len(store.applied_quotas(CLUSTER_ARN)) == teams
+        assert set(calls) == {"Query"}
+        assert len(calls) <= ceil(teams / 100)
 
 
 def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:

@@ -4,8 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.cost import COUNTS, GROUPS, PAGE, amounts, bill, inputs, sections, series_of, times_a_month
+from benchmarks.cost import (
+    COUNTS,
+    GROUPS,
+    PAGE,
+    amounts,
+    bill,
+    full_size_section,
+    inputs,
+    sections,
+    series_of,
+    times_a_month,
+)
 from benchmarks.cost_counts import TEAMS, Counts, Measured, from_json, measure, to_json
+from benchmarks.cost_full_size import PARTS, full_size_amounts
+from benchmarks.scale.results import functions, stored
 from tests.support.golden import assert_section
 
 KEPT = from_json(COUNTS.read_text())
@@ -40,6 +53,7 @@ ASSUMED = {
 def test_the_page_shows_what_the_counts_and_prices_come_to() -> None:
     for name, table in sections(KEPT, GIVEN).items():
         assert_section(PAGE, name, table)
+    assert_section(PAGE, "full-size", full_size_section(KEPT, GIVEN))
 
 
 def test_what_was_counted_for_the_smallest_cluster_is_what_the_stack_asks_for_today() -> None:
@@ -71,6 +85,16 @@ def test_amounts_are_counts_times_how_often_each_thing_happens() -> None:
     assert found["lambda_gb_seconds"] == pytest.approx((43_200 * 0.5 + 720 * 0.2) / 2)
     assert found["log_gb"] == pytest.approx((43_200 * 1500 + 720 * 2 * 500) / 1e9)
     assert found["s3_gb_months"] == pytest.approx((720 + 2 * 30) * 1e6 / 1e9)
+
+
+def test_at_full_size_what_grows_is_larger_and_what_does_not_is_as_counted() -> None:
+    counted, full = amounts(KEPT[-1], GIVEN.assumed), full_size_amounts(KEPT[-1], GIVEN, stored(), functions())
+    grown = {name for name, amount in full.items() if amount > counted[name]}
+    assert grown == {"custom_metrics", "log_gb", "lambda_gb_seconds", "dynamodb_reads", "s3_gb_months"}
+    assert {name for name, amount in full.items() if amount < counted[name]} == set()
+    assert full["custom_metrics"] == 5000
+    assert full["log_gb"] == pytest.approx(730 * 60 * 800_000 / 1e9, rel=0.2)
+    assert {name for names in PARTS.values() for name in names} <= functions().keys()
 
 
 def test_clusters_share_the_fan_out_its_list_and_the_alarms() -> None:
