@@ -1,33 +1,35 @@
 """How good are estimates of starts? A trace is replayed, and estimates are made with what was known then.
 
 `make bench-when TRACE=philly.csv` prints the table of docs/when.md. The truth is the replay of the trace. Estimates
-are made at submission for jobs that do not start at once, at 60 s, and at each hour for which they still wait. The
-second half of the trace is scored; some earlier submissions go before it, so that outcomes are there to recalibrate
-with. `--sample` takes submissions evenly, and `--looks` as many estimates of each job, where all of them take too long.
+are made at submission for jobs that do not start at once, at 60 s, and at each full hour at which they still wait; all
+jobs of a moment share its futures. They are kept in a file for each size, and a run that was ended goes on from there.
+`--every 4` takes each fourth submission, with all of its estimates. The second half of the trace is scored; a week
+before it gives outcomes to recalibrate with.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
+import sys
 import time
 from bisect import bisect_left, bisect_right
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from benchmarks.when_score import Kept, table
 from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.advice.rules import Rule
 from taskgov.estimates.arrivals import Past as Arrivals
-from taskgov.estimates.drawing import Drawing, Present, Scene, waits_of
-from taskgov.estimates.quantiles import estimate_of
-from taskgov.estimates.recalibration import Outcome, known, recalibrated
+from taskgov.estimates.drawing import Drawing, Present, Scene, waits_of_each
+from taskgov.estimates.quantiles import quantile
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
-from taskgov.estimates.scoring import Scored, by_team, score
 from taskgov.futures import Held, Job, Jobs, accepts, replay
 from taskgov.hyperpod.names import cluster_queue_of, local_queue_of, namespace_of
 from taskgov.quantities import GPU
@@ -44,22 +46,11 @@ if TYPE_CHECKING:
     from taskgov.futures import Setting, Stay
 
 HOUR: Final = 3600.0
-COLUMNS: Final = (
-    "GPUs",
-    "estimates",
-    "P50 covers",
-    "P90 covers",
-    "worst team",
-    "within 2x",
-    "error",
-    "best baseline",
-    "ratio",
-    "P90/P50",
-    "beyond",
-    "open",
-    "CPU per 100 futures",
-    "CPU",
-)
+DAY: Final = 86400.0
+FRESH: Final = 3600.0
+"""Laws and arrivals are made again after so many seconds: what ended meanwhile is not used yet."""
+PARTS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+"""Quantiles that are kept of each estimate."""
 
 
 class Truth:
@@ -85,6 +76,15 @@ class Truth:
         for stay in self.stays:
             self.of_job.setdefault(stay.job, []).append(stay)
         self._arrivals = [piece.arrival for piece in self.pieces]
+        self.requests = [Request(piece.team, piece.gpus) for piece in self.pieces]
+        self._came = list(map(Arrival, self.requests, self._arrivals))
+        self._ran: dict[int, Ran] = {}
+        self._over = [inf] * len(self.pieces)
+        for job, stays in self.of_job.items():
+            last = stays[-1]
+            self._over[job] = inf if last.preempted or last.end is None else last.end
+        self._next, self._there = 0, list[int]()
+        self._at = -inf
         self.waits: dict[str, list[tuple[float, float]]] = {}
         for job, start in sorted(self.first.items(), key=lambda pair: pair[1]):
             piece = self.pieces[job]
@@ -98,14 +98,14 @@ class Truth:
     def scene(self, at: float) -> tuple[list[int], Scene]:
         """Return who is there at a moment, and the queue as it is."""
         now = round(at * SECOND)
-        jobs, present = [], []
-        for job in range(bisect_right(self._arrivals, at)):
-            stays = self.of_job.get(job, ())
-            if stays and not stays[-1].preempted and stays[-1].end is not None and stays[-1].end <= now:
-                continue
-            jobs.append(job)
-            present.append(self._present(job, stays, now))
-        return jobs, Scene(now, self.setting, present, _newcomer)
+        if at < self._at:
+            self._next, self._there = 0, []
+        self._at = at
+        came = bisect_right(self._arrivals, at)
+        self._there = [job for job in (*self._there, *range(self._next, came)) if self._over[job] > now]
+        self._next = came
+        present = [self._present(job, self.of_job.get(job, ()), now) for job in self._there]
+        return list(self._there), Scene(now, self.setting, present, _newcomer)
 
     def _present(self, job: int, stays: Sequence[Stay], now: int) -> Present:
         piece, held, ran = self.pieces[job], None, 0.0
@@ -117,42 +117,41 @@ class Truth:
             if stay.end is None or stay.end > now:
                 usage = PodSetAdmission("main", 1, {GPU: FLAVOR}, {GPU: piece.gpus})
                 held = Held(Admission(cluster_queue_of(piece.team), (usage,)), stay.start)
-        return Present(self.works[job], Request(piece.team, piece.gpus), held, ran)
+        return Present(self.works[job], self.requests[job], held, ran)
 
     def history(self, at: float, last: int = 4000) -> list[Ran]:
         """Return how long the last jobs ran, as it is known at a moment: each job by its last stay."""
         now, found = round(at * SECOND), dict[int, Ran]()
         place = bisect_right(self._starts, now)
-        for stay in self.stays[max(0, place - last) : place]:
-            piece, over = self.pieces[stay.job], stay.end is not None and stay.end <= now
-            end = stay.end if over and stay.end is not None else now
-            found[stay.job] = Ran(
-                Request(piece.team, piece.gpus),
-                stay.start / SECOND,
-                (end - stay.start) / SECOND,
-                ended=over and not stay.preempted,
-            )
+        for number in range(max(0, place - last), place):
+            stay = self.stays[number]
+            if stay.end is not None and stay.end <= now:
+                ran = self._ran.get(number) or self._ran.setdefault(number, self._run(stay, stay.end, ended=True))
+            else:
+                ran = self._run(stay, now, ended=False)
+            found[stay.job] = ran
         return list(found.values())
+
+    def _run(self, stay: Stay, end: int, *, ended: bool) -> Ran:
+        seconds = (end - stay.start) / SECOND
+        return Ran(self.requests[stay.job], stay.start / SECOND, seconds, ended and not stay.preempted)
 
     def arrivals(self, at: float) -> Arrivals:
         """Return who came in the 22 days before a moment: 14, and 7 for those of futures a week ahead."""
-        span = range(bisect_left(self._arrivals, at - 22 * 86400), bisect_right(self._arrivals, at))
-        came = [Arrival(Request(self.pieces[job].team, self.pieces[job].gpus), self._arrivals[job]) for job in span]
-        return Arrivals(came, at, ((0.0, at),))
+        first, last = bisect_left(self._arrivals, at - 22 * DAY), bisect_right(self._arrivals, at)
+        return Arrivals(self._came[first:last], at, ((0.0, at),))
 
-    def baselines(self, job: int, at: float, jobs: Sequence[int], scene: Scene) -> tuple[float, float, float]:
-        """Return three simple estimates of how long a job still waits: mean of 20, median of 100, position x rate."""
+    def simple(self, job: int, at: float, ahead: int) -> tuple[float, float, float]:
+        """Return three simple estimates of how long a job still waits: mean of 20, median of 100, position x rate.
+
+        `ahead` is how many of its team wait up to it.
+        """
         team, waited = self.pieces[job].team, at - self.pieces[job].arrival
         past = self.waits.get(team, [])
         place = bisect_right(past, (at, inf))
-        recent = [wait for _, wait in past[max(0, place - 100) : place]] or [0.0]
-        ahead = sum(
-            other <= job and present.held is None
-            for other, present in zip(jobs, scene.present, strict=True)
-            if present.request.team == team
-        )
-        started = [start for start, _ in past[max(0, place - 100) : place]]
-        rate = (at - started[0]) / len(started) if started else 0.0
+        known = past[max(0, place - 100) : place]
+        recent = [wait for _, wait in known] or [0.0]
+        rate = (at - known[0][0]) / len(known) if known else 0.0
         return max(0.0, fmean(recent[-20:]) - waited), max(0.0, median(recent) - waited), ahead * rate
 
 
@@ -169,116 +168,112 @@ def _named(team: str, gpus: int, priority: int, name: str, uid: str, at: int) ->
     return Workload(namespace_of(team), name, local_queue_of(team), (pods,), priority=priority, created=at, uid=uid)
 
 
-class Look(NamedTuple):
-    """When an estimate of which job is made; 0 is at submission."""
+class Moment(NamedTuple):
+    """When estimates are made, and of which jobs; `number` 0 is at submission, 1 after 60 s, 2 at a full hour."""
 
     at: float
-    job: int
-    number: int
+    jobs: dict[int, int]
+    """Job -> number."""
 
 
-def looks_at(truth: Truth, jobs: Sequence[int], most: int) -> Iterator[Look]:
-    """Give the looks at jobs: at submission, at 60 s, and at each hour for which they wait, up to `most` each."""
-    for job in jobs:
-        came, start = truth.pieces[job].arrival, truth.first.get(job, inf)
-        for number, after in enumerate((0.0, 60.0, *(hour * HOUR for hour in range(1, most)))[:most]):
-            if came + after < start and came + after <= truth.pieces[-1].arrival:
-                yield Look(came + after, job, number)
-
-
-def evenly(jobs: Sequence[int], count: int) -> list[int]:
-    """Return so many of the jobs, evenly."""
-    if count >= len(jobs):
-        return list(jobs)
-    return [jobs[(2 * place + 1) * len(jobs) // (2 * count)] for place in range(count)]
-
-
-def measured(truth: Truth, gpus: int, given: argparse.Namespace) -> Iterator[str]:
-    """Give the row of a size, then a line for each team with 100 or more estimates."""
-    begun = time.process_time()
+def moments(truth: Truth, jobs: Sequence[int]) -> list[Moment]:
+    """Return when estimates of jobs are made: at submission, after 60 s, and at each full hour at which they wait."""
+    found: dict[float, dict[int, int]] = {}
     end = truth.pieces[-1].arrival
-    first, last = (end / 2, end) if given.half == "second" else (end / 8, end / 2)
-    warm = evenly(truth.waiting(first - 7 * 86400, first), given.warm)
-    chosen = evenly(truth.waiting(first, last), given.sample)
-    looks = sorted([*looks_at(truth, warm, 1), *looks_at(truth, chosen, given.looks)])
-    drawing = Drawing(given.futures, given.horizon * 86400)
-    outcomes: list[Outcome] = []
-    scored, raw_scored, errors, drawn = list[Scored](), list[Scored](), list[tuple[float, ...]](), [0, 0.0]
+    for job in jobs:
+        came, start = truth.pieces[job].arrival, min(truth.first.get(job, inf), end + 1)
+        hours = range(int((came + 60) // HOUR) + 1, int(-(-start // HOUR)))
+        for number, at in ((0, came), (1, came + 60), *((2, hour * HOUR) for hour in hours)):
+            if at < start:
+                found.setdefault(at, {})[job] = number
+    return [Moment(at, found[at]) for at in sorted(found)]
+
+
+def estimates(
+    truth: Truth, looks: Sequence[Moment], seed: int, drawing: Drawing, *, fresh: float = FRESH
+) -> Iterator[list[Kept]]:
+    """Give the estimates of each moment."""
+    made, run_times, past = -inf, RunTimes(()), Arrivals((), 0.0)
     for look in looks:
+        if look.at - made >= fresh:
+            made, run_times, past = look.at, RunTimes(truth.history(look.at)), truth.arrivals(look.at)
         jobs, scene = truth.scene(look.at)
-        chance = random.Random(f"{given.seed} {look.job} {look.number}")
-        run_times, past = RunTimes(truth.history(look.at)), truth.arrivals(look.at)
-        clock = time.process_time()
-        waits = waits_of(scene, jobs.index(look.job), run_times, past, chance, drawing)
-        drawn[0] += len(waits)
-        drawn[1] += time.process_time() - clock
-        raw, team, start = estimate_of(waits), truth.pieces[look.job].team, truth.first.get(look.job, inf)
-        estimate, _ = recalibrated(raw, team, known(outcomes, look.at), look.at)
-        outcomes.append(Outcome(team, look.at, raw, estimate, start))
-        if given.trail:
-            print(look, team, round(start - look.at) if start < inf else start, raw, estimate, flush=True)
-        if truth.pieces[look.job].arrival < first:
-            continue
-        waited, started = (start if start < inf else end) - look.at, start < inf
-        scored.append(Scored(team, estimate, waited, started, at_submission=look.number == 0))
-        raw_scored.append(scored[-1]._replace(estimate=raw))
-        if started and isfinite(estimate.half):
-            simple = truth.baselines(look.job, look.at, jobs, scene)
-            errors.append((abs(estimate.half - waited), *(abs(seconds - waited) for seconds in simple)))
-    yield _row(f"{gpus}", scored, errors, drawn[1] / max(drawn[0], 1) * 100, time.process_time() - begun)
-    yield _row(f"{gpus}, not recalibrated", raw_scored, [], 0.0, 0.0)
-    for team, own in by_team(scored).items():
-        yield f"  {team}: {own.number} estimates, P50 covers {own.half:.0%}, P90 covers {own.nine:.0%}"
+        place = {job: number for number, job in enumerate(jobs)}
+        chance = random.Random(f"{seed} {look.at}")
+        asked = sorted(look.jobs)
+        begun = time.process_time()
+        waits = waits_of_each(scene, [place[job] for job in asked], run_times, past.later(look.at), chance, drawing)
+        took = time.process_time() - begun
+        waiting: dict[str, list[int]] = {}
+        for job, present in zip(jobs, scene.present, strict=True):
+            if present.held is None:
+                waiting.setdefault(present.request.team, []).append(job)
+        yield [
+            Kept(
+                at=look.at,
+                job=job,
+                team=truth.pieces[job].team,
+                number=look.jobs[job],
+                came=truth.pieces[job].arrival,
+                start=truth.first.get(job, inf),
+                waits=tuple(round(quantile(own, part), 1) for part in PARTS),
+                simple=truth.simple(job, look.at, bisect_right(waiting[truth.pieces[job].team], job)),
+                futures=len(own),
+                took=took / len(asked),
+            )
+            for job, own in zip(asked, waits, strict=True)
+        ]
 
 
-def _row(
-    name: str, scored: Sequence[Scored], errors: Sequence[tuple[float, ...]], per_hundred: float, took: float
-) -> str:
-    total, teams = score(scored), by_team(scored).values()
-    own, *simple = [median(column) for column in zip(*errors, strict=True)] or [total.error, float("nan")]
-    best = min(simple)
-    cells = (
-        name,
-        f"{total.number}",
-        f"{100 * total.half:.0f} %",
-        f"{100 * total.nine:.0f} %",
-        f"{100 * min(team.nine for team in teams):.0f} %" if teams else "none with 100",
-        f"{100 * total.within:.0f} %",
-        f"{own / 60:.0f} min",
-        f"{best / 60:.0f} min",
-        f"{own / best:.2f}" if best else "n/a",
-        f"{total.spread:.1f}",
-        f"{total.beyond}",
-        f"{total.open}",
-        f"{per_hundred:.1f} s",
-        f"{took:.0f} s",
-    )
-    return f"| {' | '.join(cells)} |"
+def measured(truth: Truth, first: float, last: float, given: argparse.Namespace, file: Path) -> list[Kept]:
+    """Return the estimates of submissions between two moments, and of a week before; what is in the file is not redone.
+
+    At the end of the file is the last moment that is complete.
+    """
+    jobs = truth.waiting(first - 7 * DAY, last)[:: given.every]
+    looks = moments(truth, jobs)
+    known = [Kept.read(line) for line in file.read_text().splitlines()] if file.exists() else []
+    done = known[-1].at if known else -inf
+    left = [look for look in looks if look.at > done]
+    drawing = Drawing(given.futures, given.horizon * DAY)
+    with file.open("a") as out:
+        for number, kept in enumerate(estimates(truth, left, given.seed, drawing)):
+            out.write("".join(f"{json.dumps(one)}\n" for one in kept))
+            out.flush()
+            known += kept
+            if number % max(1, len(left) // 20) == 0:
+                out.flush()
+                print(f"{file.name}: {number} of {len(left)} moments, {time.process_time():.0f} s", file=sys.stderr)
+    return known
 
 
 def main() -> None:
-    """Print a row for each size."""
+    """Print a table for each size."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("trace", type=Path)
     options.add_argument("--gpus", default="600,800")
     options.add_argument("--limit", type=int, default=100, help="borrow limit of everybody, in percent")
     options.add_argument("--batch", type=int, default=60, help="seconds of freed quota that are gathered for a look")
     options.add_argument("--half", choices=("first", "second"), default="second")
-    options.add_argument("--sample", type=int, default=10**9, help="submissions that are scored, evenly")
-    options.add_argument("--warm", type=int, default=100, help="submissions of the week before, for recalibration")
-    options.add_argument("--looks", type=int, default=10**4, help="estimates of each job: 1 is at submission only")
-    options.add_argument("--futures", type=int, default=100)
+    options.add_argument("--every", type=int, default=1, help="take one of so many submissions")
+    options.add_argument("--futures", type=int, default=50)
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--trail", action="store_true", help="print each estimate")
+    options.add_argument("--keep", type=Path, default=Path(".when"), help="folder of the estimates that are made")
     given = options.parse_args()
+    given.keep.mkdir(parents=True, exist_ok=True)
     past = past_of(read_trace(given.trace))
-    print(f"| {' | '.join(COLUMNS)} |\n| {' | '.join('---' for _ in COLUMNS)} |")
     for gpus in map(int, given.gpus.split(",")):
         use = uses(past.pieces, 0.0, past.end)
         terms = terms_of(Candidate(Rule.TODAY, given.limit), use, basis_of_use(past.teams, gpus, use))
-        for line in measured(Truth(past, setting_of(terms, given.batch)), gpus, given):
+        truth, end = Truth(past, setting_of(terms, given.batch)), past.pieces[-1].arrival
+        first, last = (end / 2, end) if given.half == "second" else (end / 8, end / 2)
+        file = given.keep / f"{given.half}-{gpus}-every{given.every}-{given.futures}-{given.seed}.jsonl"
+        begun = time.process_time()
+        known = measured(truth, first, last, given, file)
+        for line in table(f"{gpus} GPUs", known, first, last):
             print(line, flush=True)
+        print(f"CPU of this run: {time.process_time() - begun:.0f} s\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,10 @@ measured are not taken.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
+from copy import copy
+from functools import cached_property
 from math import exp
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -46,22 +49,43 @@ class Past:
         spans = ((first, now),) if measured is None else tuple(measured)
         self._spans = spans
 
+    @cached_property
+    def requests(self) -> tuple[Request, ...]:
+        """What came, each once."""
+        return tuple(dict.fromkeys(arrival.request for arrival in self._arrivals))
+
+    @cached_property
+    def rows(self) -> tuple[Sequence[float], Sequence[int]]:
+        """The moments of the arrivals, in order, and what came: places in `requests`."""
+        place = {request: number for number, request in enumerate(self.requests)}
+        return array("d", self._moments), array("q", [place[arrival.request] for arrival in self._arrivals])
+
+    def later(self, now: float) -> Past:
+        """Return the same past as it is known at another moment, not much later, of which nothing more is known."""
+        twin = copy(self)
+        twin.now = now
+        return twin
+
     def usable(self, first: float, last: float) -> bool:
         """Say whether a stretch of the past was measured, but for a tenth of it."""
         seen = sum(max(0.0, min(last, end) - max(first, start)) for start, end in self._spans)
         return seen >= 0.9 * (last - first)
+
+    def sources(self, start: float) -> list[float]:
+        """Return the beginnings of the measured blocks of the past that may come again from a moment on."""
+        nearest = int(-(-(start + BLOCK - self.now) // DAY))
+        return [
+            start - back * DAY
+            for back in range(nearest, nearest + DAYS)
+            if self.usable(start - back * DAY, start - back * DAY + BLOCK)
+        ]
 
     def again(self, horizon: float, chance: Chance) -> Iterator[Coming]:
         """Give arrivals for so many seconds, by moment; none for a block of which no past one was measured."""
         factor = exp(SPREAD * _NORMAL.inv_cdf(max(chance.random(), 1e-9)))
         start = self.now
         while start < self.now + horizon:
-            nearest = int(-(-(start + BLOCK - self.now) // DAY))
-            sources = [
-                start - back * DAY
-                for back in range(nearest, nearest + DAYS)
-                if self.usable(start - back * DAY, start - back * DAY + BLOCK)
-            ]
+            sources = self.sources(start)
             if sources:
                 source = sources[int(chance.random() * len(sources))]
                 yield from self._moved(source, start, factor, chance)

@@ -12,6 +12,7 @@ from math import inf, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from taskgov.estimates.flat.waiting import Futures, flat_waits
 from taskgov.futures import Job, Jobs, replay
 from taskgov.scheduling.instants import SECOND
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.instants import Instant
     from taskgov.scheduling.objects import Workload
 
-TOGETHER: Final = 0.15
+TOGETHER: Final = 0.5
 """Correlation of two run times of a team within a future, on the normal scale."""
 HORIZON: Final = 7 * 86400.0
 """How far a future goes, in seconds: beyond it nobody is given a moment."""
@@ -93,6 +94,24 @@ def waits_of(
 
     Infinite where it does not start within the horizon.
     """
+    return waits_of_each(scene, (watched,), run_times, past, chance, drawing)[0]
+
+
+def waits_of_each(
+    scene: Scene, watched: Sequence[int], run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing = _USUAL
+) -> list[list[float]]:
+    """Return how long each of some jobs of the scene (indexes) waits, as `waits_of` does, all in the same futures."""
+    if drawing.player is fast:
+        futures = Futures(drawing.count, drawing.horizon, drawing.together, GIVE_UP)
+        waits = flat_waits(scene, watched, run_times, past, chance, futures)
+        if waits is not None:
+            return waits
+    return [_waits_of(scene, job, run_times, past, chance, drawing) for job in watched]
+
+
+def _waits_of(
+    scene: Scene, watched: int, run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing
+) -> list[float]:
     prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
     waits: list[float] = []
     for _ in range(drawing.count):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.requests import Ran, Request
 
-LAST: Final = 60
+LAST: Final = 30
 MORE: Final = 300
 WIDER: Final = 5.0
 VAGUE: Final = 20.0
@@ -69,22 +69,22 @@ def _most(group: Group) -> int:
 class Prospect:
     """The laws of one job from its age on, each with its weight."""
 
-    __slots__ = ("_age", "_laws", "_limit")
+    __slots__ = ("age", "laws", "limit")
 
     def __init__(self, laws: list[tuple[float, Law]], age: float, limit: float | None) -> None:
         """Take laws, the narrowest first, with sums of weights that end at 1."""
-        self._laws, self._age, self._limit = laws, age, limit
+        self.laws, self.age, self.limit = laws, age, limit
 
     def draw(self, which: float, part: float) -> float:
         """Return a run time in all, in seconds, longer than the age: two numbers from 0 up to 1 say which.
 
         `which` takes the law, `part` the place in it. Beyond the end of a law a wider one is used.
         """
-        age, place = self._age, 0
-        while place < len(self._laws) - 1 and self._laws[place][0] <= which:
+        age, place = self.age, 0
+        while place < len(self.laws) - 1 and self.laws[place][0] <= which:
             place += 1
         seconds: float | None = None
-        for _, law in self._laws[place:]:
+        for _, law in self.laws[place:]:
             left = law.longer_than(age)
             if left <= 0:
                 continue
@@ -98,8 +98,8 @@ class Prospect:
             seconds = max(age, SHORTEST) / sqrt(max(1.0 - part, 1e-9))
         elif seconds is None:
             seconds = SHORTEST * (WEEK / SHORTEST) ** part
-        seconds = max(min(seconds, LONGEST), self._age + 1.0)
-        return seconds if self._limit is None else max(min(seconds, self._limit), self._age + 1.0)
+        seconds = max(min(seconds, LONGEST), self.age + 1.0)
+        return seconds if self.limit is None else max(min(seconds, self.limit), self.age + 1.0)
 
 
 class RunTimes:

@@ -54,6 +54,10 @@ class Law:
                     self._left.append(1.0 - stays)
             at_risk -= 1
 
+    def steps(self) -> tuple[list[float], list[float], list[float]]:
+        """Return the times at which jobs ended, what is gone after each, and what one job is of each step."""
+        return self._times, self._left, self._one
+
     def longer_than(self, seconds: float) -> float:
         """Return the chance to run longer than this; after the last known time what the last step left."""
         place = bisect_right(self._times, seconds)

@@ -1,0 +1,174 @@
+"""What does one cycle decide? One head of each queue (`taskgov.futures.cycling`), on lists of numbers."""
+
+from __future__ import annotations
+
+from heapq import heappush
+from typing import TYPE_CHECKING, Final
+
+from taskgov.estimates.flat.luck import seconds_of
+from taskgov.estimates.flat.standing import (
+    DUE,
+    LAST,
+    NEWS,
+    NOBODY,
+    NOTIFIED,
+    NUMBER,
+    SUSPICIOUS,
+    TIMES,
+    UNSEEN,
+    available,
+    give,
+    hold,
+    leave,
+    mark,
+    pop,
+    push,
+    release,
+    share_of,
+)
+from taskgov.estimates.flat.taking import finds_victims, give_back
+
+if TYPE_CHECKING:
+    from taskgov.estimates.flat.standing import State
+    from taskgov.estimates.flat.tables import Here, Lasting, Terms
+
+MICRO: Final = 1_000_000
+
+Ends = list[tuple[int, int, int]]
+Entry = tuple[int, float, int, int, int, int, int, int]
+"""Whether its queue would borrow, the queue's share, priority (negative), creation, door; job, and its victims in
+`taken`: from where, to where."""
+
+
+def notice(t: Terms, s: State, look: int, now: int) -> int:
+    """Give the tree another look if room was freed: at once, or when its batch is due. Return when that is."""
+    if s.counts[NOTIFIED]:
+        if t.batch == 0:
+            release(t, s)
+        elif not s.counts[DUE]:
+            s.counts[DUE] = 1
+            return now + t.batch
+    return look
+
+
+def cycle(
+    t: Terms, s: State, here: Here, lasting: Lasting, shared: list[float], luck: list[int], ends: Ends, now: int
+) -> None:
+    """Look at one head of each queue: admit, preempt, or mark as inadmissible."""
+    while len(s.taken) > 0:
+        s.taken.pop()
+    entries = [(0, 0.0, 0, 0, 0, 0, 0, 0)]
+    entries.pop()
+    for queue in range(len(t.nominal)):
+        if s.active[queue] > 0:
+            nominate(t, s, here, queue, entries)
+    if len(entries) > 1:
+        entries.sort()
+    held = [0 for _ in range(0)]
+    gone = [0 for _ in range(0)]
+    for _, _, _, _, _, job, start, end in entries:
+        kind = s.kind[job]
+        queue, amount = t.kind_queue[kind], t.kind_amount[kind]
+        if not fits_after(t, s, job, gone, start, end):
+            push(t, s, job)
+        elif start == end:
+            give(s, queue, amount)
+            if s.sticky[queue] == job:
+                s.sticky[queue] = NOBODY
+            hold(t, s, job, now)
+            begin(s, ends, job, now, run_of(s, lasting, shared, luck, job))
+            again = first_start(s, job, now)
+            if job < len(here.kind):
+                s.counts[UNSEEN] -= again * here.watched[job]
+        else:
+            for place in range(start, end):
+                gone.append(s.taken[place])
+            give(s, queue, amount)
+            held.append(job)
+            s.sticky[queue] = job
+            push(t, s, job)
+    for job in held:
+        kind = s.kind[job]
+        give(s, t.kind_queue[kind], -t.kind_amount[kind])
+    for job in gone:
+        preempt(t, s, job)
+
+
+def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -> None:
+    """Judge the head of a queue; one that nothing can be done for joins the inadmissible."""
+    job = pop(t, s, queue)
+    kind = s.kind[job]
+    amount = t.kind_amount[kind]
+    start = len(s.taken)
+    if t.kind_never[kind] or (
+        amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)
+    ):
+        mark(t, s, job)
+        return
+    give(s, queue, amount)
+    borrows = 1 if amount > 0 and s.used[queue] > t.nominal[queue] else 0
+    share = share_of(t, s, queue)
+    give(s, queue, -amount)
+    created = here.created[job] if job < len(here.kind) else s.came[job]
+    entries.append((borrows, share, -t.kind_priority[kind], created, t.door[queue], job, start, len(s.taken)))
+
+
+def fits_after(t: Terms, s: State, job: int, gone: list[int], start: int, end: int) -> bool:
+    """Say whether a job fits once its victims and those of earlier entries have left, if nobody is both."""
+    if start == end and len(gone) == 0:
+        kind = s.kind[job]
+        amount = t.kind_amount[kind]
+        return amount <= 0 or amount <= available(t, s, t.kind_queue[kind])
+    for place in range(start, end):
+        for other in gone:
+            if other == s.taken[place]:
+                return False
+    kind = s.kind[job]
+    queue, amount = t.kind_queue[kind], t.kind_amount[kind]
+    for other in gone:
+        give(s, t.kind_queue[s.kind[other]], -t.kind_amount[s.kind[other]])
+    for place in range(start, end):
+        victim = s.kind[s.taken[place]]
+        give(s, t.kind_queue[victim], -t.kind_amount[victim])
+    fits = amount <= 0 or amount <= available(t, s, queue)
+    for other in gone:
+        give_back(t, s, other)
+    for place in range(start, end):
+        give_back(t, s, s.taken[place])
+    return fits
+
+
+def preempt(t: Terms, s: State, job: int) -> None:
+    """Send a job away; it joins its queue again, as old as it is, and starts again."""
+    leave(t, s, job)
+    if s.blamed_at[job] != s.counts[NEWS]:
+        s.blamed[job] = 0
+        s.blamed_at[job] = s.counts[NEWS]
+    s.blamed[job] += 1
+    if s.blamed[job] >= TIMES:
+        s.counts[SUSPICIOUS] = 1
+    push(t, s, job)
+
+
+def begin(s: State, ends: Ends, job: int, now: int, run_time: int) -> None:
+    """Note when a job that runs from now on will end."""
+    s.counts[NUMBER] += 1
+    s.number[job] = s.counts[NUMBER]
+    heappush(ends, (now + run_time, s.counts[NUMBER], job))
+
+
+def first_start(s: State, job: int, now: int) -> int:
+    """Note that a job starts; return 1 if it is the first time."""
+    if s.first[job] >= 0:
+        return 0
+    s.first[job] = now
+    s.cause[job] = s.counts[LAST]
+    return 1
+
+
+def run_of(s: State, lasting: Lasting, shared: list[float], luck: list[int], job: int) -> int:
+    """Return how long a job runs in all, in microseconds: drawn when it starts for the first time."""
+    if s.run[job] < 0:
+        seconds = seconds_of(lasting, s.prospect[job], shared, luck)
+        s.run[job] = max(round(seconds * MICRO), MICRO)
+    return s.run[job]

@@ -1,0 +1,198 @@
+"""How a future stands: who runs, who waits, what is used. Jobs, kinds and queues are places in lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from taskgov.estimates.flat.tables import Terms
+
+NOBODY: Final = -1
+USED: Final = 0
+NUMBER: Final = 1
+ACTIVE: Final = 2
+NOTIFIED: Final = 3
+DUE: Final = 4
+NEWS: Final = 5
+UNSEEN: Final = 6
+SUSPICIOUS: Final = 7
+LAST: Final = 8
+COUNTS: Final = 9
+TIMES: Final = 8
+"""So many preemptions of one job with nothing new in between may be a loop: then the future is given up."""
+INFINITE: Final = 2.0**600
+
+
+class State(NamedTuple):
+    """Everything that changes."""
+
+    kind: list[int]
+    prospect: list[int]
+    came: list[int]
+    place: list[int]
+    """Place by UID."""
+    run: list[int]
+    """How long each runs, in microseconds; -1 until it starts for the first time."""
+    since: list[int]
+    """When it was admitted; -1 for one that does not run."""
+    number: list[int]
+    """Its number among all starts; 0 for one that does not run."""
+    first: list[int]
+    """When it started for the first time; -1 for one that has not."""
+    cause: list[int]
+    """Which of those that were there had ended last when it started for the first time."""
+    behind: list[int]
+    """Who of its kind is next in line."""
+    older: list[int]
+    """Who is next in its queue's order of candidates for preemption."""
+    newer: list[int]
+    blamed: list[int]
+    """How often it was preempted since something new happened, and when that was."""
+    blamed_at: list[int]
+    head: list[int]
+    tail: list[int]
+    size: list[int]
+    marked: list[int]
+    used: list[int]
+    newest: list[int]
+    """The first of each queue's candidates for preemption."""
+    active: list[int]
+    sticky: list[int]
+    at: list[int]
+    """How many candidates of each queue the search of victims has seen: the job that is next."""
+    refused: list[int]
+    share: list[float]
+    taken: list[int]
+    """Victims of all entries of a cycle, one after the other."""
+    counts: list[int]
+
+
+def available(t: Terms, s: State, queue: int) -> int:
+    """Return what a queue can still use; negative where it uses too much."""
+    own, room = t.most[queue] - s.used[queue], t.capacity - s.counts[USED]
+    return own if own < room else room  # noqa: FURB136 -- asked most of all
+
+
+def share_of(t: Terms, s: State, queue: int) -> float:
+    """Return the share of a queue as a number to compare by."""
+    over = s.used[queue] - t.nominal[queue]
+    if over <= 0 or t.lendable <= 0:
+        return 0.0
+    weight = t.weight[queue]
+    return 1000.0 * over / t.lendable * INFINITE if weight == 0 else 1000.0 * over / t.lendable / weight
+
+
+def give(s: State, queue: int, amount: int) -> None:
+    """Count usage."""
+    s.used[queue] += amount
+    s.counts[USED] += amount
+
+
+def hold(t: Terms, s: State, job: int, now: int) -> None:
+    """Count a job among the running of its queue; its usage is the caller's to count."""
+    kind = s.kind[job]
+    queue, priority, place = t.kind_queue[kind], t.kind_priority[kind], s.place[job]
+    before, after = NOBODY, s.newest[queue]
+    while after != NOBODY:
+        other = t.kind_priority[s.kind[after]]
+        if other > priority:
+            break
+        if other == priority and (s.since[after] < now or (s.since[after] == now and s.place[after] > place)):
+            break
+        before, after = after, s.older[after]
+    s.newer[job], s.older[job] = before, after
+    if before == NOBODY:
+        s.newest[queue] = job
+    else:
+        s.older[before] = job
+    if after != NOBODY:
+        s.newer[after] = job
+    s.since[job] = now
+
+
+def leave(t: Terms, s: State, job: int) -> None:
+    """Free what a job holds; the tree gets another look."""
+    queue = t.kind_queue[s.kind[job]]
+    before, after = s.newer[job], s.older[job]
+    if before == NOBODY:
+        s.newest[queue] = after
+    else:
+        s.older[before] = after
+    if after != NOBODY:
+        s.newer[after] = before
+    s.since[job], s.number[job] = -1, 0
+    give(s, queue, -t.kind_amount[s.kind[job]])
+    s.counts[NOTIFIED] = 1
+
+
+def push(t: Terms, s: State, job: int) -> None:
+    """Put a job in line, or among the inadmissible ones where its kind is marked."""
+    kind = s.kind[job]
+    if s.head[kind] == NOBODY:
+        s.head[kind] = s.tail[kind] = job
+        s.behind[job] = NOBODY
+    elif job > s.tail[kind]:
+        s.behind[s.tail[kind]] = job
+        s.behind[job] = NOBODY
+        s.tail[kind] = job
+    elif job < s.head[kind]:
+        s.behind[job] = s.head[kind]
+        s.head[kind] = job
+    else:
+        other = s.head[kind]
+        while s.behind[other] < job:
+            other = s.behind[other]
+        s.behind[job] = s.behind[other]
+        s.behind[other] = job
+    s.size[kind] += 1
+    if not s.marked[kind]:
+        s.active[t.kind_queue[kind]] += 1
+        s.counts[ACTIVE] += 1
+
+
+def pop(t: Terms, s: State, queue: int) -> int:
+    """Take the next in line, the sticky one first; somebody must be active."""
+    job = s.sticky[queue]
+    if job == NOBODY or s.since[job] >= 0 or s.marked[s.kind[job]]:
+        job, best = NOBODY, 0
+        for kind in range(t.first_kind[queue], t.first_kind[queue + 1]):
+            other = s.head[kind]
+            if other == NOBODY or s.marked[kind]:
+                continue
+            priority = t.kind_priority[kind]
+            if job == NOBODY or priority > best or (priority == best and other < job):
+                job, best = other, priority
+    kind = s.kind[job]
+    if s.head[kind] == job:
+        s.head[kind] = s.behind[job]
+    else:
+        other = s.head[kind]
+        while s.behind[other] != job:
+            other = s.behind[other]
+        s.behind[other] = s.behind[job]
+        if s.tail[kind] == job:
+            s.tail[kind] = other
+    s.size[kind] -= 1
+    s.active[queue] -= 1
+    s.counts[ACTIVE] -= 1
+    return job
+
+
+def mark(t: Terms, s: State, job: int) -> None:
+    """Take back a job that cannot be admitted: all of its kind are inadmissible until the next look."""
+    kind = s.kind[job]
+    if not s.marked[kind]:
+        s.marked[kind] = 1
+        s.active[t.kind_queue[kind]] -= s.size[kind]
+        s.counts[ACTIVE] -= s.size[kind]
+    push(t, s, job)
+
+
+def release(t: Terms, s: State) -> None:
+    """Put inadmissible jobs back in line."""
+    for kind in range(len(s.marked)):
+        if s.marked[kind]:
+            s.marked[kind] = 0
+            s.active[t.kind_queue[kind]] += s.size[kind]
+            s.counts[ACTIVE] += s.size[kind]
+    s.counts[NOTIFIED] = 0

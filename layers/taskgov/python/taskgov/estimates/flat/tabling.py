@@ -1,0 +1,234 @@
+"""From a scene to tables: who is there and who may come, under which terms, and how long they run."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from taskgov.estimates.arrivals import BLOCK, SPREAD, Coming
+from taskgov.estimates.flat.tables import Came, Here, Lasting, Terms
+from taskgov.futures import Job, Jobs, accepts
+from taskgov.futures.counting import Count
+from taskgov.scheduling.config import Strategy
+from taskgov.scheduling.instants import SECOND
+from taskgov.scheduling.objects import ANY, LOWER_PRIORITY, NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from taskgov.estimates.arrivals import Past
+    from taskgov.estimates.drawing import Scene
+    from taskgov.estimates.requests import Request
+    from taskgov.estimates.run_times import Prospect, RunTimes
+    from taskgov.futures.queues import Kind, Queue, Tree
+
+PLACE: Final = 0
+"""The only flavor and resource."""
+
+
+class Flat(NamedTuple):
+    """A scene in numbers, of the trees of some of its jobs: each tree with the index in the scene of who is in it."""
+
+    terms: Terms
+    here: Here
+    index: Sequence[int]
+    """Index in the scene of each job of `here`."""
+    kinds: Mapping[Request, int]
+    """The kind of each request that may come."""
+
+
+def flat(scene: Scene, watched: Sequence[int], requests: Sequence[Request]) -> list[Flat] | None:
+    """Return the trees of the watched jobs (indexes); None where `taskgov.futures` has to play them.
+
+    `requests` are all that may come.
+    """
+    newcomers = [scene.newcomer(Coming(request, 0.0), place, scene.now) for place, request in enumerate(requests)]
+    coming = [work for work in newcomers if work is not None]
+    jobs = Jobs(
+        [
+            *(Job(job.workload, scene.now, SECOND, job.held) for job in scene.present),
+            *(Job(work, scene.now, SECOND) for work in coming),
+        ]
+    )
+    strategies = scene.setting.config.strategies
+    if not scene.setting.config.fair_sharing or accepts(scene.setting, jobs):
+        return None
+    count = Count(scene.setting, jobs)
+    kind_of = {index: kind for index, kind in zip(jobs.index, count.kind_of, strict=True)}
+    of_request: dict[Request, Kind] = {}
+    place = len(scene.present)
+    for request, work in zip(requests, newcomers, strict=True):
+        if work is not None:
+            of_request[request] = kind_of[place]
+            place += 1
+    trees = list(dict.fromkeys(kind_of[job].queue.tree for job in watched))
+    if len(count.places) > 1 or any(kind.queue.tree is None for kind in kind_of.values()):
+        return None
+    found = []
+    for tree in trees:
+        if not _is_plain(tree, jobs, kind_of, len(scene.present)):
+            return None
+        found.append(_flat(tree, scene, jobs, kind_of, of_request, watched, strategies))
+    return found
+
+
+def _is_plain(tree: Tree, jobs: Jobs, kind_of: Mapping[int, Kind], there: int) -> bool:
+    """Say whether the rules of a tree and what is held in it are those of these functions."""
+    namespaces: dict[str, Queue] = {}
+    sizes: dict[Kind, int] = {}
+    for index, job in enumerate(jobs.jobs):
+        queue = kind_of[index].queue
+        if queue.tree is not tree:
+            continue
+        if namespaces.setdefault(job.workload.namespace, queue) is not queue or job.workload.created > job.arrival:
+            return False
+        held = job.held
+        if index < there and held is not None:
+            asks, usage = kind_of[index].asks, list(held.usage().values())
+            if held.admission.cluster_queue != queue.spec.name or len(usage) != 1:
+                return False
+            if usage != [asks[0][1] if asks else sizes.setdefault(kind_of[index], usage[0])]:
+                return False
+    return all(map(_has_plain_rules, tree.queues)) and len(namespaces) == len({*map(id, namespaces.values())})
+
+
+def _has_plain_rules(queue: Queue) -> bool:
+    rules = queue.spec.preemption
+    return (
+        queue.open
+        and not any(queue.local)
+        and rules.reclaim_within_cohort == ANY
+        and rules.within_cluster_queue in {NEVER, "", LOWER_PRIORITY}
+        and all(not kind.searches and (kind.asks is None or len(kind.asks) == 1) for kind in queue.kinds.values())
+    )
+
+
+def _flat(
+    tree: Tree,
+    scene: Scene,
+    jobs: Jobs,
+    kind_of: Mapping[int, Kind],
+    of_request: Mapping[Request, Kind],
+    watched: Sequence[int],
+    strategies: Sequence[Strategy],
+) -> Flat:
+    queues, kinds, first_kind = tree.queues, [], [0]
+    namespace = {kind.queue: f"{jobs.jobs[index].workload.namespace}/" for index, kind in kind_of.items()}
+    in_order = sorted(queues, key=lambda queue: namespace.get(queue, ""))
+    for queue in queues:
+        kinds += list(queue.kinds.values())
+        first_kind.append(len(kinds))
+    # What can never be admitted again may run, since before its queue got less.
+    sizes = {kind_of[i]: sum(job.held.usage().values()) for i, job in enumerate(jobs.jobs) if job.held is not None}
+    asks = [kind.asks[0][1] if kind.asks else sizes.get(kind, 0) for kind in kinds]
+    number = {kind: place for place, kind in enumerate(kinds)}
+    place_of = {queue: place for place, queue in enumerate(queues)}
+    terms = Terms(
+        nominal=[queue.nominal[PLACE] for queue in queues],
+        most=[queue.nominal[PLACE] + (0 if queue.alone else queue.limit[PLACE]) for queue in queues],
+        weight=[float(queue.spec.weight) for queue in queues],
+        door=[in_order.index(queue) for queue in queues],
+        within=[int(queue.spec.preemption.within_cluster_queue == LOWER_PRIORITY) for queue in queues],
+        first_kind=first_kind,
+        kind_queue=[place_of[kind.queue] for kind in kinds],
+        kind_amount=asks,
+        kind_priority=[kind.priority for kind in kinds],
+        kind_never=[int(kind.asks is None) for kind in kinds],
+        capacity=queues[0].nominal[PLACE] if queues[0].alone else tree.subtree[PLACE],
+        lendable=tree.lendable[PLACE],
+        batch=scene.setting.batch,
+        alone=queues[0].alone,
+        final=strategies[0] is Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
+        second=len(strategies) > 1,
+    )
+    there = len(scene.present)
+    own = [(rank, index) for rank, index in enumerate(jobs.index) if index < there and kind_of[index] in number]
+    asked = frozenset(watched)
+    by_uid = {rank: place for place, (_, rank) in enumerate(sorted((jobs.uid_place[rank], rank) for rank, _ in own))}
+    held = [scene.present[index].held for _, index in own]
+    here = Here(
+        kind=[number[kind_of[index]] for _, index in own],
+        prospect=[],
+        created=[scene.present[index].workload.created for _, index in own],
+        place=[by_uid[rank] for rank, _ in own],
+        since=[-1 if hold is None else hold.since for hold in held],
+        watched=[int(index in asked) for _, index in own],
+    )
+    return Flat(
+        terms,
+        here,
+        [index for _, index in own],
+        {request: number[kind] for request, kind in of_request.items() if kind in number},
+    )
+
+
+def lasting_of(
+    tree: Flat, scene: Scene, run_times: RunTimes, requests: Sequence[Request], together: float
+) -> tuple[Lasting, list[int], dict[Request, int]]:
+    """Return the run times of who is there and of who may come, and the prospect of each job and request."""
+    table = Lasted(run_times, together)
+    of_job = [table.row(job.request, job.ran, job.fixed) for job in (scene.present[index] for index in tree.index)]
+    of_request = {request: table.row(request, 0.0, None) for request in requests if request in tree.kinds}
+    return table.lasting(), of_job, of_request
+
+
+class Lasted:
+    """Gathers laws and prospects."""
+
+    def __init__(self, run_times: RunTimes, together: float) -> None:
+        self.run_times, self.together = run_times, together
+        self.rows: dict[tuple[Request, float, float | None], int] = {}
+        self.laws: dict[int, int] = {}
+        self.first, self.times, self.gone, self.one, self.last = [0], [], [], [], []  # type: tuple[list, ...]
+        self.mix, self.weight, self.law = [0], [], []  # type: tuple[list, ...]
+        self.age: list[float] = []
+        self.limit: list[float] = []
+        self.fixed: list[float] = []
+        self.team: list[int] = []
+        self.teams: dict[str, int] = {}
+
+    def row(self, request: Request, ran: float, fixed: float | None) -> int:
+        """Return the place of a prospect."""
+        key = (request, ran, fixed)
+        found = self.rows.get(key)
+        if found is None:
+            found = self.rows[key] = len(self.age)
+            self._add(request, self.run_times.prospect(request, ran), -1.0 if fixed is None else fixed)
+        return found
+
+    def _add(self, request: Request, prospect: Prospect, fixed: float) -> None:
+        for weight, law in prospect.laws:
+            place = self.laws.get(id(law))
+            if place is None:
+                place = self.laws[id(law)] = len(self.last)
+                times, gone, one = law.steps()
+                self.times += times
+                self.gone += gone
+                self.one += one
+                self.first.append(len(self.times))
+                self.last.append(law.last)
+            self.weight.append(weight)
+            self.law.append(place)
+        self.mix.append(len(self.law))
+        self.age.append(prospect.age)
+        self.limit.append(inf if prospect.limit is None else prospect.limit)
+        self.fixed.append(fixed)
+        self.team.append(self.teams.setdefault(request.team, len(self.teams)))
+
+    def lasting(self) -> Lasting:
+        return Lasting(
+            self.first, self.times, self.gone, self.one, self.last, self.mix, self.weight, self.law,
+            self.age, self.limit, self.fixed, self.team, len(self.teams), sqrt(self.together), sqrt(1 - self.together),
+        )
+
+
+def came_of(tree: Flat, past: Past, horizon: float, prospects: Mapping[Request, int]) -> Came:
+    """Return the arrivals that may come again."""
+    at, request = past.rows
+    first, source, start = [0], list[float](), 0.0
+    while start < horizon:
+        source += past.sources(past.now + start)
+        first.append(len(source))
+        start += BLOCK
+    kinds = [tree.kinds.get(request, -1) for request in past.requests]
+    return Came(at, request, kinds, [prospects.get(request, 0) for request in past.requests], first, source, BLOCK, SPREAD)

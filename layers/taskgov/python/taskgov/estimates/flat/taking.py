@@ -1,0 +1,201 @@
+"""Whom to preempt under fair sharing? The search of `taskgov.futures.fair_taking` on lists of numbers.
+
+A search leaves all usage as it found it. Victims are put at the end of `State.taken`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from taskgov.estimates.flat.standing import NOBODY, available, give, share_of
+
+if TYPE_CHECKING:
+    from taskgov.estimates.flat.standing import State
+    from taskgov.estimates.flat.tables import Terms
+
+
+def finds_victims(t: Terms, s: State, job: int) -> bool:
+    """Say whether preemption makes room for a job, and put those who leave at the end of `taken`."""
+    kind = s.kind[job]
+    queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]
+    own = own_candidate(t, s, s.newest[queue], queue, priority)
+    if own == NOBODY and not t.alone and s.used[queue] + amount > t.most[queue]:
+        return False
+    lenders, highest = open_line(t, s, queue, own)
+    if own == NOBODY and not lenders:
+        return False
+    give(s, queue, amount)
+    within = s.used[queue] <= t.nominal[queue]
+    if not within and own == NOBODY and (lenders == 1 or highest < share_of(t, s, queue)):
+        give(s, queue, -amount)
+        return False
+    start = len(s.taken)
+    done = first_pass(t, s, job, within) or (t.second and second_pass(t, s, job))
+    give(s, queue, -amount)
+    if done:
+        fill_back(t, s, job, start)
+        return True
+    for place in range(start, len(s.taken)):
+        give_back(t, s, s.taken[place])
+    while len(s.taken) > start:
+        s.taken.pop()
+    return False
+
+
+def own_candidate(t: Terms, s: State, other: int, queue: int, priority: int) -> int:
+    """Return a job of the preemptor's own queue if it may be taken, else nobody."""
+    if other == NOBODY or not t.within[queue] or t.kind_priority[s.kind[other]] >= priority:
+        return NOBODY
+    return other
+
+
+def open_line(t: Terms, s: State, queue: int, own: int) -> tuple[int, float]:
+    """Note the first candidate of each queue that may be taken from.
+
+    Returns 0 where nobody borrows, 1 where only the queue itself does, else 2, and the greatest share of another queue.
+    """
+    lenders, highest = 0, 0.0
+    for other in range(len(t.nominal)):
+        s.at[other] = s.refused[other] = NOBODY
+        if other == queue:
+            s.at[other] = own
+        if t.alone or s.used[other] <= t.nominal[other] or s.newest[other] == NOBODY:
+            continue
+        if other == queue:
+            lenders = max(lenders, 1)
+        else:
+            s.at[other] = s.newest[other]
+            s.share[other] = share_of(t, s, other)
+            highest = max(highest, s.share[other])
+            lenders = 2
+    return lenders, highest
+
+
+def next_queue(t: Terms, s: State, queue: int) -> int:
+    """Return from which queue the next candidate comes: that of the greatest share, the preemptor's own last."""
+    best = NOBODY
+    for other in range(len(t.nominal)):
+        if s.at[other] != NOBODY and (best == NOBODY or is_before(t, s, other, best, queue, s.at)):
+            best = other
+    return best
+
+
+def is_before(t: Terms, s: State, one: int, other: int, queue: int, at: list[int]) -> bool:
+    """Say whether a queue is taken from before another: by share, then by their candidates."""
+    if s.share[one] != s.share[other]:
+        return s.share[one] > s.share[other]
+    if (one == queue) != (other == queue):
+        return other == queue
+    mine, theirs = at[one], at[other]
+    first, second = t.kind_priority[s.kind[mine]], t.kind_priority[s.kind[theirs]]
+    if first != second:
+        return first < second
+    if s.since[mine] != s.since[theirs]:
+        return s.since[mine] > s.since[theirs]
+    return s.place[mine] < s.place[theirs]
+
+
+def first_pass(t: Terms, s: State, job: int, within: bool) -> bool:  # noqa: FBT001 -- by place, for Numba
+    """Apply the first strategy until the job fits."""
+    kind = s.kind[job]
+    queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]
+    mine = s.share[queue] = share_of(t, s, queue)
+    target = next_queue(t, s, queue)
+    while target != NOBODY:
+        taken = True
+        if target == queue or within:
+            take(t, s, target)
+            mine = share_of(t, s, queue)
+        elif s.share[target] < mine:
+            return False
+        else:
+            taken = take_first_allowed(t, s, target, mine)
+        if target == queue:
+            s.at[target] = own_candidate(t, s, s.at[target], queue, priority)
+        elif s.used[target] <= t.nominal[target]:
+            s.at[target] = NOBODY
+        s.share[target] = share_of(t, s, target)
+        if taken and fits_beside(t, s, queue, amount):
+            return True
+        target = next_queue(t, s, queue)
+    return False
+
+
+def take(t: Terms, s: State, target: int) -> None:
+    """Take the next candidate of a queue."""
+    victim = s.at[target]
+    s.at[target] = s.older[victim]
+    give(s, target, -t.kind_amount[s.kind[victim]])
+    s.taken.append(victim)
+
+
+def take_first_allowed(t: Terms, s: State, target: int, mine: float) -> bool:
+    """Take the first of a queue's candidates that the first strategy allows."""
+    while s.at[target] != NOBODY:
+        held = t.kind_amount[s.kind[s.at[target]]]
+        if t.final:
+            s.used[target] -= held
+            allowed = mine <= share_of(t, s, target)
+            s.used[target] += held
+        else:
+            allowed = mine < s.share[target]
+        if allowed:
+            take(t, s, target)
+            return True
+        if s.refused[target] == NOBODY:
+            s.refused[target] = s.at[target]
+        s.at[target] = s.older[s.at[target]]
+    return False
+
+
+def second_pass(t: Terms, s: State, job: int) -> bool:
+    """Try the first refused candidate of each queue once more, against the share its queue has now."""
+    queue, amount = t.kind_queue[s.kind[job]], t.kind_amount[s.kind[job]]
+    mine = share_of(t, s, queue)
+    for other in range(len(t.nominal)):
+        if s.used[other] <= t.nominal[other]:
+            s.refused[other] = NOBODY
+        s.share[other] = share_of(t, s, other)
+    while True:
+        best = NOBODY
+        for other in range(len(t.nominal)):
+            waits = s.refused[other] != NOBODY
+            if waits and (best == NOBODY or is_before(t, s, other, best, NOBODY, s.refused)):
+                best = other
+        if best == NOBODY or mine >= s.share[best]:
+            return False
+        s.at[best] = s.refused[best]
+        s.refused[best] = NOBODY
+        take(t, s, best)
+        if fits_beside(t, s, queue, amount):
+            return True
+
+
+def fits_beside(t: Terms, s: State, queue: int, amount: int) -> bool:
+    """Say whether an amount that is counted already fits."""
+    give(s, queue, -amount)
+    fits = amount <= 0 or amount <= available(t, s, queue)
+    give(s, queue, amount)
+    return fits
+
+
+def give_back(t: Terms, s: State, victim: int) -> None:
+    """Count a victim as there again."""
+    kind = s.kind[victim]
+    give(s, t.kind_queue[kind], t.kind_amount[kind])
+
+
+def fill_back(t: Terms, s: State, job: int, start: int) -> None:
+    """Give victims back, from the last but one to the first, wherever the job still fits; count all as there again."""
+    kind = s.kind[job]
+    queue, amount = t.kind_queue[kind], t.kind_amount[kind]
+    for place in range(len(s.taken) - 2, start - 1, -1):
+        victim = s.taken[place]
+        give_back(t, s, victim)
+        if amount <= available(t, s, queue):
+            s.taken[place] = s.taken[len(s.taken) - 1]
+            s.taken.pop()
+        else:
+            give(s, t.kind_queue[s.kind[victim]], -t.kind_amount[s.kind[victim]])
+    for place in range(start, len(s.taken)):
+        give_back(t, s, s.taken[place])
