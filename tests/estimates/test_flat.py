@@ -114,9 +114,9 @@ def test_starts_are_those_of_the_replay() -> None:
 
 
 @pytest.mark.estimates
-def test_starts_are_those_of_the_replay_in_thousands_of_worlds() -> None:
-    found = Counter(differing(world(seed), seed) for seed in range(1000, 5000))
-    assert found["same"] > 1600, found
+def test_starts_are_those_of_the_replay_in_hundreds_of_worlds() -> None:
+    found = Counter(differing(world(seed), seed) for seed in range(1000, 1600))
+    assert found["same"] > 400, found
 
 
 def test_numbers_by_chance_are_uniform_and_normal() -> None:
@@ -141,5 +141,5 @@ def test_run_times_are_those_of_the_prospect() -> None:
         prospect = runs.prospect(request, age)
         theirs = sorted(prospect.draw(chance.random(), chance.random()) for _ in range(4000))
         assert mine[0] > age
-        for part in (400, 2000, 3600):
+        for part in (1500, 2000, 3600):
             assert mine[part] == pytest.approx(theirs[part], rel=0.12)

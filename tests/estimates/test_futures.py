@@ -44,7 +44,7 @@ def test_a_job_whose_run_time_somebody_said_ends_then_in_all_futures() -> None:
 
 def test_the_wait_for_one_job_is_what_is_left_of_it() -> None:
     waits = waits_of(
-        one_ahead(100.0), 1, history([50.0] * 20 + [150.0] * 20 + [300.0] * 20), NOBODY, chance(), Drawing(200)
+        one_ahead(100.0), 1, history([50.0] * 10 + [150.0] * 10 + [300.0] * 10), NOBODY, chance(), Drawing(200)
     )
     near = [round(wait) for wait in waits if wait < 1000]
     assert len(near) > 180

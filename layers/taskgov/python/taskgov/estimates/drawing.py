@@ -101,36 +101,8 @@ def waits_of_each(
     scene: Scene, watched: Sequence[int], run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing = _USUAL
 ) -> list[list[float]]:
     """Return how long each of some jobs of the scene (indexes) waits, as `waits_of` does, all in the same futures."""
-    if drawing.player is fast:
-        futures = Futures(drawing.count, drawing.horizon, drawing.together, GIVE_UP)
-        waits = flat_waits(scene, watched, run_times, past, chance, futures)
-        if waits is not None:
-            return waits
-    return [_waits_of(scene, job, run_times, past, chance, drawing) for job in watched]
-
-
-def _waits_of(
-    scene: Scene, watched: int, run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing
-) -> list[float]:
-    prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
-    waits: list[float] = []
-    for _ in range(drawing.count):
-        coming = past.again(drawing.horizon, chance)
-        future = _Future(scene, prospects, run_times, coming, _Luck(chance, drawing.together))
-        waits.append(_wait(future, scene, watched, drawing))
-        if len(waits) == GIVE_UP and min(waits) == inf:
-            break
-    return sorted(waits)
-
-
-def _wait(future: _Future, scene: Scene, watched: int, drawing: Drawing) -> float:
-    """Return how long a job waits in one future, which is played only as far as it takes."""
-    for part in STAGES:
-        until = scene.now + round(part * drawing.horizon * SECOND)
-        start = drawing.player(scene.setting, Jobs(future.until(until)), until, (watched,)).first().get(watched)
-        if start is not None:
-            return (start - scene.now) / SECOND
-    return inf
+    found = waits_together(scene, watched, run_times, past, chance, drawing)
+    return [found.waits[job] for job in watched]
 
 
 class Together(NamedTuple):
@@ -156,6 +128,11 @@ def waits_together(
 
     A job that starts in none of `GIVE_UP` futures is not watched any longer, so that it does not make each the longest.
     """
+    if drawing.player is fast:
+        futures = Futures(drawing.count, drawing.horizon, drawing.together, GIVE_UP)
+        found_flat = flat_waits(scene, watched, past, chance, futures, run_times, goes_on)
+        if found_flat is not None:
+            return Together(found_flat.of_job, found_flat.after, found_flat.futures)
     prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
     waits: dict[int, list[float]] = {job: [] for job in watched}
     after: dict[int, Counter[int]] = {job: Counter() for job in watched}

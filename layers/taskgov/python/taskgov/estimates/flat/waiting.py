@@ -1,9 +1,10 @@
-"""How long do jobs wait in many futures of a flat queue?"""
+"""How long do jobs wait in many futures of flat queues, and after whose end do they start?"""
 
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.flat import playing
 from taskgov.estimates.flat.luck import FIRST, SECOND
@@ -12,13 +13,17 @@ from taskgov.estimates.flat.tabling import came_of, flat, lasting_of
 from taskgov.scheduling import instants
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from taskgov.estimates.arrivals import Past
     from taskgov.estimates.drawing import Scene
+    from taskgov.estimates.flat.tables import Came, Here, Lasting
     from taskgov.estimates.flat.tabling import Flat
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.run_times import RunTimes
+
+CHUNK: Final = 4
+"""So many futures are played before the time is looked at again."""
 
 
 class Futures(NamedTuple):
@@ -31,48 +36,86 @@ class Futures(NamedTuple):
     """After so many, jobs are not watched any longer that started in none."""
 
 
+class Waits(NamedTuple):
+    """What many futures said, by index in the scene."""
+
+    of_job: dict[int, list[float]]
+    """How long each waits in each future, in seconds, in order; infinite where it does not start."""
+    after: dict[int, Counter[int]]
+    """Which of the jobs that are there had ended last when it started, and in how many futures."""
+    futures: int
+
+
 def flat_waits(
-    scene: Scene, watched: Sequence[int], run_times: RunTimes, past: Past, chance: Chance, futures: Futures
-) -> list[list[float]] | None:
-    """Return how long each watched job of the scene (its index) waits in each future, in seconds, in order.
+    scene: Scene,
+    watched: Sequence[int],
+    past: Past,
+    chance: Chance,
+    futures: Futures,
+    run_times: RunTimes,
+    goes_on: Callable[[], bool],
+) -> Waits | None:
+    """Return how long each watched job of the scene (its index) waits; None where `taskgov.futures` has to play it.
 
-    Infinite where it does not start within the horizon. None where `taskgov.futures` has to play the scene.
+    There are as many futures as `goes_on` lets there be, at most `count`.
     """
-    trees = flat(scene, watched, past.requests)
-    if trees is None:
+    found = flat(scene, watched, past.requests)
+    if found is None:
         return None
-    waits: dict[int, list[float]] = {}
-    for tree in trees:
-        found = _of_tree(tree, scene, run_times, past, chance, futures)
-        if found is None:
-            return None
-        waits.update(found)
-    return [waits[job] for job in watched]
-
-
-def _of_tree(
-    tree: Flat, scene: Scene, run_times: RunTimes, past: Past, chance: Chance, futures: Futures
-) -> dict[int, list[float]] | None:
-    lasting, prospect, of_request = lasting_of(tree, scene, run_times, past.requests, futures.together)
-    came = came_of(tree, past, futures.horizon, of_request)
-    play = Play(scene.now, scene.now + round(futures.horizon * instants.SECOND))
-    here = tree.here._replace(prospect=prospect)
-    asked = [place for place, watched in enumerate(here.watched) if watched]
-    waits: dict[int, list[float]] = {place: [] for place in asked}
+    trees = [_Tree(tree, scene, past, run_times, futures) for tree in found]
     done = 0
-    while done < futures.count and asked:
-        count = min(futures.count, futures.give_up) if not done else futures.count - done
-        seeds = [1 + int(chance.random() * (most - 1)) for _ in range(count) for most in (FIRST, SECOND)]
-        first, cause = [0] * (count * len(asked)), [0] * (count * len(asked))
-        playing.many(tree.terms, here, lasting, came, play, seeds, asked, first, cause)
-        if -2 in first:
-            return None
-        for number, start in enumerate(first):
-            waits[asked[number % len(asked)]].append(inf if start < 0 else (start - scene.now) / instants.SECOND)
+    while done < futures.count and goes_on() and any(tree.asked for tree in trees):
+        count = min(CHUNK, futures.count - done, *([futures.give_up - done] if done < futures.give_up else []))
+        for tree in trees:
+            if tree.asked and not tree.play(count, chance):
+                return None
         done += count
-        asked = [place for place in asked if min(waits[place]) < inf]
-        watched = [0] * len(here.kind)
-        for place in asked:
+        if done >= futures.give_up:
+            for tree in trees:
+                tree.give_up()
+    of_job: dict[int, list[float]] = {}
+    after: dict[int, Counter[int]] = {}
+    for tree in trees:
+        for place, waits in tree.waits.items():
+            of_job[tree.index[place]] = sorted([*waits, *[inf] * (done - len(waits))])
+            after[tree.index[place]] = tree.after[place]
+    return Waits({job: of_job[job] for job in watched}, {job: after[job] for job in watched}, done)
+
+
+class _Tree:
+    """The futures of one tree so far."""
+
+    def __init__(self, tree: Flat, scene: Scene, past: Past, run_times: RunTimes, futures: Futures) -> None:
+        self.terms, self.index, self.now = tree.terms, tree.index, scene.now
+        self.lasting: Lasting
+        self.lasting, prospect, of_request = lasting_of(tree, scene, run_times, past.requests, futures.together)
+        self.came: Came = came_of(tree, past, futures.horizon, of_request)
+        self.until = Play(scene.now, scene.now + round(futures.horizon * instants.SECOND))
+        self.here: Here = tree.here._replace(prospect=prospect)
+        self.asked = [place for place, watched in enumerate(self.here.watched) if watched]
+        self.waits: dict[int, list[float]] = {place: [] for place in self.asked}
+        self.after: dict[int, Counter[int]] = {place: Counter() for place in self.asked}
+
+    def play(self, count: int, chance: Chance) -> bool:
+        """Play futures; return False where jobs may preempt one another without end."""
+        seeds = [1 + int(chance.random() * (most - 1)) for _ in range(count) for most in (FIRST, SECOND)]
+        first, cause = [0] * (count * len(self.asked)), [0] * (count * len(self.asked))
+        playing.many(
+            self.terms, self.here, self.lasting, self.came, self.until, seeds, self.asked, first, cause
+        )
+        if -2 in first:
+            return False
+        for number, start in enumerate(first):
+            place = self.asked[number % len(self.asked)]
+            self.waits[place].append(inf if start < 0 else (start - self.now) / instants.SECOND)
+            if start >= 0 and cause[number] >= 0:
+                self.after[place][self.index[cause[number]]] += 1
+        return True
+
+    def give_up(self) -> None:
+        """Watch only those who started in some future."""
+        self.asked = [place for place in self.asked if min(self.waits[place]) < inf]
+        watched = [0] * len(self.here.kind)
+        for place in self.asked:
             watched[place] = 1
-        here = here._replace(watched=watched)
-    return {tree.index[place]: sorted(own) for place, own in waits.items()}
+        self.here = self.here._replace(watched=watched)
