@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -21,7 +21,6 @@ from taskgov_cli import snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, View, answer
 from taskgov_cli.grid import table
-from taskgov_cli.kept_starts import STARTS, next_of_teams, starts_of
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
@@ -44,6 +43,9 @@ if TYPE_CHECKING:
 
     Starts = Mapping[str, GivenStart] | None
     """By team: the estimate of the workload that starts first; None where nothing is kept."""
+
+NEXT_START: Final = "next starts by, half / 9 of 10 (UTC)"
+"""The column with the estimate of the team's workload that starts first, where a stack keeps estimates."""
 
 
 def status(  # noqa: PLR0913 - options of a command, each named by whoever types it
@@ -72,7 +74,7 @@ def status(  # noqa: PLR0913 - options of a command, each named by whoever types
         for name in team or ():
             if name not in (teams := visible_teams(known)):
                 raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
-        starts = next_of_teams(starts_of(None if snapshot else stack, known), known)
+        starts = None if snapshot is not None or stack is None else _starts(stack, known)
         return _view(known, set(team or ()), starts)
 
     if watch:
@@ -81,6 +83,12 @@ def status(  # noqa: PLR0913 - options of a command, each named by whoever types
         watching.watch(look, every, form, as_json=as_json)
     data, parts = look()
     answer(data, parts, form, as_json=as_json)
+
+
+def _starts(stack: str, known: Snapshot) -> Starts:
+    from taskgov_cli.kept_starts import next_of_teams, starts_of  # noqa: PLC0415 - for a stack only
+
+    return next_of_teams(starts_of(stack, known), known)
 
 
 def _view(known: Snapshot, teams: set[str], starts: Starts = None) -> View:
@@ -213,7 +221,7 @@ def _teams(standing: ClusterUsage, leases: tuple[LeaseEntry, ...], starts: Start
             )
     beyond = ("borrowed #", "over quota #") if over_quota else ("borrowed #",)
     numbers = ("quota #", "leased #", "used #", *beyond, "lent #", "idle #", "fair #", "waiting (GPUs) #")
-    last = () if starts is None else (f"next {STARTS}",)
+    last = () if starts is None else (NEXT_START,)
     return table("Teams", ("team", "instance type", *numbers, *last), rows, main=True)
 
 

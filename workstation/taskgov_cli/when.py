@@ -73,11 +73,12 @@ def when(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate when a waiting job starts, say what it waits for, and how good such estimates were.
+    """Estimate when a waiting job starts, and show what it waits for.
 
-    With --cluster and --stack it is the estimate that the stack keeps; where there is none, or with --runs or --submit,
-    it is computed from the stack's record of work. --history gives another one. --runs says how long a workload runs in
-    all, and wins over history. Without history only --runs and declared time limits count, as in `explain`.
+    It also says how good earlier estimates for the team were. With --cluster and --stack it is the estimate that the
+    stack keeps; where there is none, or with --runs or --submit, it is computed from the stack's record of work.
+    --history gives another one. --runs says how long a workload runs in all, and wins over history. Without history
+    only --runs and declared time limits count, as in `explain`.
 
     Example: taskgov when team-b/training --cluster ml-cluster --stack taskgov
     """
