@@ -71,7 +71,7 @@ def test_with_everything_in_place_all_is_well_by_name_and_by_arn(is_named: bool,
     found = checks("plain-eks" if is_named else world.cluster_arn)
     assert list(found) == CHECKS
     assert {name: check["because"] for name, check in found.items() if check["status"] != "ok"} == {}
-    assert found["access-entries"]["because"] == f"4 roles are in group {READERS}, 1 role is in group {WRITERS}"
+    assert found["access-entries"]["because"] == f"5 roles are in group {READERS}, 1 role is in group {WRITERS}"
 
 
 def test_a_test_event_arrives_and_nothing_is_changed(world: World) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from taskgov.estimates.given import GivenStart
 from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, Before, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
+from taskgov_cli.kept_starts import next_starts
+from taskgov_cli.when_estimate import score_words
 from taskgov_embedded.cluster.access import VIEWERS
 from taskgov_embedded.cluster.manifests import job_manifest
 from tests.support.members import LEADS, SCIENTISTS, become, let_in, team_cluster
+from tests.support.memory import NOON
 from tests.support.operating import taskgov
 
 if TYPE_CHECKING:
@@ -189,3 +195,20 @@ def test_the_form_of_every_answer_is_one_of_all(world: World, lead: str) -> None
     keep(world)
     for form in ("table", "wide", "csv", "markdown", "yaml"):
         assert taskgov("when", MINE, *LIVE, "--format", form).exit_code == 0, form
+
+
+def test_of_a_team_the_first_start_is_the_next() -> None:
+    early = GivenStart(NOON, NOON, NOON + timedelta(minutes=1), NOON + timedelta(hours=1), calibrated=True)
+    starts = {
+        "a": replace(early, half_by=NOON + timedelta(hours=1)),
+        "b": early,
+        "c": replace(early, half_by=None),
+        "d": early,
+    }
+    assert next_starts(starts, {"a": "t", "b": "t", "c": "t"}) == {"t": early}
+
+
+def test_how_good_estimates_were_in_words() -> None:
+    assert score_words(TeamScore(100, 0.52, 0.91), "a") == "last 100 of a: 52 % by the first time, 91 % by the second"
+    assert score_words(TeamScore(20, 0.5, nan), "a") == "last 20 of a: 50 % by the first time"
+    assert score_words(None, "a") == "no time of an estimate for a is over yet"

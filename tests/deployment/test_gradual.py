@@ -78,7 +78,7 @@ def test_an_alarm_during_the_deployment_takes_everything_back(deployed: Deployed
     assert deployed.stopped is not None
     assert ALARM in deployed.stopped
     assert set(deployed.versions_after_stop.values()) == {"1"}
-    assert len(deployed.versions_after_stop) == 8
+    assert len(deployed.versions_after_stop) == 9
     assert deployed.alarms_after_stop == deployed.alarms
     assert "PublishingStaleAlarm" not in deployed.alarms
 

@@ -6,19 +6,7 @@ from pathlib import Path
 
 from tests.support.imports import LAYER, ROOT, Module, closure, modules_in
 
-_WHEN = "commands estimate starts with it; it stands in the layer so that a look can"
-_ESTIMATES = (
-    "arrivals",
-    "drawing",
-    "quantiles",
-    "recalibration",
-    "requests",
-    "run_times",
-    "scoring",
-    "survival",
-)
 NOT_REACHED: Mapping[str, str] = {
-    **dict.fromkeys(["taskgov.estimates", *(f"taskgov.estimates.{name}" for name in _ESTIMATES)], _WHEN),
 }
 """Modules of the layer that no handler imports, each with its reason."""
 
@@ -64,10 +52,7 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.snapshot.codec.snapshot_to_json": "the same of snapshots, and what `taskgov snapshot` writes",
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
-    "taskgov.estimates.drawing.waits_of": _WHEN,
-    "taskgov.estimates.quantiles.estimate_of": _WHEN,
-    "taskgov.estimates.recalibration.recalibrated": _WHEN,
-    "taskgov.ports.work.WorkRecord": "how readers ask for the record of work",
+    "taskgov.estimates.drawing.waits_of": "the waits of one job alone, by which the method is measured",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.estimates.given import OLD, GivenStart, clock_time, given_start, given_starts, next_starts, score_words
+from taskgov.estimates.given import OLD, clock_time, given_start, given_starts
 from taskgov.estimates.kept import ALL_TEAMS, Before, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.looks import MOST_OUTCOMES, Drawing, Drawn, Seen, advance, is_due, is_later
 from taskgov.estimates.quantiles import Estimate
@@ -208,9 +208,6 @@ def test_words_for_people() -> None:
     never = given_start(replace(WAITS, early=None, half=None, nine=None))
     assert never.sentence(NOON) == "no earlier than 2026-11-27 12:00"
     assert clock_time(NOON, NOON + DAY) == "2026-11-20 12:00"
-    assert score_words(TeamScore(100, 0.52, 0.91), "a") == "last 100 of a: 52 % by the first time, 91 % by the second"
-    assert score_words(TeamScore(20, 0.5, nan), "a") == "last 20 of a: 50 % by the first time"
-    assert score_words(None, "a") == "no time of an estimate for a is over yet"
 
 
 def test_an_estimate_holds_while_its_workload_waits_and_somebody_looks() -> None:
@@ -224,7 +221,6 @@ def test_an_estimate_holds_while_its_workload_waits_and_somebody_looks() -> None
     found = given_starts(kept, snapshot)
     assert set(found) == {key}
     assert given_starts(None, snapshot) == given_starts(replace(kept, at=NOON - OLD), snapshot) == {}
-    assert next_starts(found, {key: "team-a"}) == {"team-a": found[key]}
     evicted = {"type": "Evicted", "status": "True", "reason": "Preempted", "lastTransitionTime": "2026-11-20T12:00:00Z"}
     items = [
         {**item, "status": {**item.get("status", {}), "conditions": [evicted]}}
@@ -234,12 +230,6 @@ def test_an_estimate_holds_while_its_workload_waits_and_somebody_looks() -> None
     ]
     again = replace(snapshot, kueue=replace(snapshot.kueue, workloads=tuple(items)))
     assert given_starts(kept, again) == {}
-
-
-def test_of_a_team_the_first_start_is_the_next() -> None:
-    early = GivenStart(NOON, NOON, NOON + MINUTE, NOON + HOUR, calibrated=True)
-    starts = {"a": replace(early, half_by=NOON + HOUR), "b": early, "c": replace(early, half_by=None), "d": early}
-    assert next_starts(starts, {"a": "t", "b": "t", "c": "t"}) == {"t": early}
 
 
 def test_what_a_member_reads_counts_jobs_of_others_and_names_none() -> None:

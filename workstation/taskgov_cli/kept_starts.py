@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.errors import GovernanceError
-from taskgov.estimates.given import GivenStart, given_starts, next_starts
+from taskgov.estimates.given import BEYOND, GivenStart, given_starts
 from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
 from taskgov.hyperpod.names import team_of_namespace
 from taskgov.kueue.named import named
@@ -20,6 +20,9 @@ from taskgov_cli.own_rights import is_denied
 from taskgov_cli.snapshots import reported
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from taskgov.ports import DocumentStore
     from taskgov.snapshot.model import Snapshot
 
@@ -94,6 +97,20 @@ def starts_by_task(given: dict[str, GivenStart] | None, known: Snapshot) -> dict
         return None
     names = {its.key: (its.team, its.job) for its in map(named, known.kueue.workloads)}
     return {names[key]: start for key, start in given.items() if key in names}
+
+
+def next_starts(given: Mapping[str, GivenStart], teams: Mapping[str, str]) -> dict[str, GivenStart]:
+    """Return of each team the estimate of the workload that starts first; `teams` by key of the workload."""
+    found: dict[str, GivenStart] = {}
+    for key, start in sorted(given.items()):
+        team = teams.get(key)
+        if team is not None and (team not in found or _order(start) < _order(found[team])):
+            found[team] = start
+    return found
+
+
+def _order(start: GivenStart) -> tuple[datetime, datetime]:
+    return start.half_by or start.made + BEYOND, start.no_earlier_than
 
 
 def _read(documents: ReadableDocuments, key: str) -> KeptEstimates | None:

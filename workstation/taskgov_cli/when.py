@@ -173,7 +173,7 @@ def _shown(found: StartEstimate) -> Iterator[RenderableType]:
     if found.holders:
         yield Text(f"  quota: {'; '.join(found.holders)}")
     if found.waits_for:
-        ends = ", ".join(f"{one.workload or 'jobs of other teams'} ({one.futures})" for one in found.waits_for)
+        ends = ", ".join(f"{end.workload or 'jobs of other teams'} ({end.futures})" for end in found.waits_for)
         yield Text(f"  it starts after the end of: {ends}, in so many of {found.futures} futures")
     if found.futures:
         half, nine = (_at(found, moment) for moment in (found.half_by, found.nine_of_ten_by))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from math import isfinite
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.all_waiting import EARLY, MOST_BEFORE, needs_exact_model
 from taskgov.estimates.drawing import HORIZON, Drawing, fast, waits_together
-from taskgov.estimates.given import GivenStart, clock_time, score_words
+from taskgov.estimates.given import GivenStart, clock_time
 from taskgov.estimates.history import basis_of
 from taskgov.estimates.kept import Before
 from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from taskgov.estimates.history import History
-    from taskgov.estimates.kept import KeptEstimates
+    from taskgov.estimates.kept import KeptEstimates, TeamScore
     from taskgov.futures import Jobs, Setting, Starts
     from taskgov.scheduling.instants import Instant
     from taskgov.snapshot.model import Snapshot
@@ -162,6 +162,14 @@ def with_earlier(found: StartEstimate, kept: KeptEstimates, team: str, known: Sn
         if outcome.uid in uids and not outcome.cancelled
     )
     return replace(found, earlier=earlier, record=score_words(kept.scores.get(team), team))
+
+
+def score_words(score: TeamScore | None, team: str) -> str:
+    """Say how good the last estimates were: `last 100 of team-a: 52 % by the first time, 91 % by the second`."""
+    if score is None or isnan(score.half):
+        return f"no time of an estimate for {team} is over yet"
+    second = "" if isnan(score.nine) else f", {100 * score.nine:.0f} % by the second"
+    return f"last {score.number} of {team}: {100 * score.half:.0f} % by the first time{second}"
 
 
 def _at(seconds: float) -> datetime | None:

@@ -4,13 +4,11 @@ An estimate holds while its workload waits as it did then: what was admitted sin
 none until the next look. Estimates of an hour ago and more are not shown: nobody looks any longer.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import isnan
 from typing import Final
 
-from taskgov.estimates.kept import KeptEstimates, TeamScore, Waiting
+from taskgov.estimates.kept import KeptEstimates, Waiting
 from taskgov.scheduling.instants import moment
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
@@ -72,31 +70,9 @@ def given_start(waiting: Waiting) -> GivenStart:
     return GivenStart(waiting.made, early or beyond, half, nine, waiting.calibrated)
 
 
-def next_starts(given: Mapping[str, GivenStart], teams: Mapping[str, str]) -> dict[str, GivenStart]:
-    """Return of each team the estimate of the workload that starts first; `teams` by key of the workload."""
-    found: dict[str, GivenStart] = {}
-    for key, start in sorted(given.items()):
-        team = teams.get(key)
-        if team is not None and (team not in found or _order(start) < _order(found[team])):
-            found[team] = start
-    return found
-
-
-def score_words(score: TeamScore | None, team: str) -> str:
-    """Say how good the last estimates were: `last 100 of team-a: 52 % by the first time, 91 % by the second`."""
-    if score is None or isnan(score.half):
-        return f"no time of an estimate for {team} is over yet"
-    second = "" if isnan(score.nine) else f", {100 * score.nine:.0f} % by the second"
-    return f"last {score.number} of {team}: {100 * score.half:.0f} % by the first time{second}"
-
-
 def clock_time(at: datetime, now: datetime) -> str:
     """Return a moment as people read it: the time alone on the day of the question."""
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
-
-
-def _order(start: GivenStart) -> tuple[datetime, datetime]:
-    return start.half_by or start.made + BEYOND, start.no_earlier_than
 
 
 def _after(made: datetime, seconds: float | None) -> datetime | None:

@@ -55,11 +55,7 @@ LENT: Final = Metric(
     "attributed from the borrowers' `Borrowed`",
 )
 IDLE: Final = Metric(
-    "Idle",
-    COUNT,
-    PER_QUOTA,
-    "Quota that neither the team nor a borrower uses.",
-    "guaranteed less own use, less `Lent`",
+    "Idle", COUNT, PER_QUOTA, "Quota that neither the team nor a borrower uses.", "guaranteed less own use, less `Lent`"
 )
 OVER_QUOTA: Final = Metric(
     "OverQuota",
