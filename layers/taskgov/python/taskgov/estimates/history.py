@@ -48,9 +48,9 @@ class History:
 
 def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, still: Iterable[Attempt] = ()) -> History:
     """Return the history in a record of work; `still` are attempts that wait or run."""
-    seen = [attempt for attempt in ended if attempt.end is not End.UNSEEN]
+    seen = [attempt for attempt in ended if attempt.end != End.UNSEEN]
     runs = tuple(
-        Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end is End.FINISHED)
+        Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
         for attempt in seen
         if attempt.admitted is not None and (seconds := attempt.run_seconds) is not None
     )
