@@ -114,4 +114,4 @@ def test_a_document_of_another_cluster_is_refused(runner: CliRunner, tmp_path: P
     for command in ("plan", "audit", "what-if"):
         result = runner.invoke(app, [command, "-s", str(snapshot), "-p", str(policy)], env={"COLUMNS": "400"})
         assert result.exit_code == 2
-        assert "cluster/zyxwvutsrqpo, and the cluster that is looked at is" in result.output
+        assert "cluster/zyxwvutsrqpo, but the cluster is" in result.output

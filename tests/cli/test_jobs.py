@@ -58,7 +58,7 @@ def test_json_holds_the_same_and_explain_takes_its_names(snapshot: str) -> None:
     [
         (["--team", "team-c"], "no team is called team-c; did you mean team-"),
         (["--state", "lost"], "'lost' is not one of"),
-        (["--watch"], "--watch looks at a live cluster"),
+        (["--watch"], "--watch reads a live cluster"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_what_can(snapshot: str, options: list[str], words: str) -> None:

@@ -125,7 +125,7 @@ def test_a_change_of_anything_but_one_lease_is_not_written(tmp_path: Path) -> No
     file.write_text(HEAD)
     two = HEAD + f"leases:\n  - {{{ONE}, reason: one}}\n  - {{{ONE}, reason: two}}\n"
     for text in (two, HEAD + "handEdits: adopt\n"):
-        with pytest.raises(typer.BadParameter, match="left as it was"):
+        with pytest.raises(typer.BadParameter, match="is unchanged"):
             leases._write(file, text, ())
     assert file.read_text() == HEAD
 

@@ -186,7 +186,7 @@ class TestMine:
     def test_a_file_cannot_say_who_calls(self, tmp_path: Path) -> None:
         (tmp_path / "s.json").write_text("{}")
         code, said = refused("jobs", "-s", str(tmp_path / "s.json"), "--mine")
-        assert (code, "--mine reads from the cluster who you are" in said) == (2, True)
+        assert (code, "--mine needs a live cluster to identify you" in said) == (2, True)
 
 
 @pytest.mark.usefixtures("lead")

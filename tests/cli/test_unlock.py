@@ -21,7 +21,7 @@ def applied() -> Iterator[World]:
 @in_a_fork
 def test_a_lock_that_nobody_holds_is_said_to_be_free(applied: World) -> None:
     result = taskgov("unlock", "ml-cluster")
-    assert (result.exit_code, result.stdout.strip()) == (0, "Nobody holds the lock of ml-cluster.")
+    assert (result.exit_code, result.stdout.strip()) == (0, "The lock of ml-cluster is free.")
     assert data("unlock", applied.cluster_arn)["owner"] is None
 
 

@@ -121,13 +121,13 @@ def test_prices_that_cannot_be_read_say_why(tmp_path: Path, name: str, text: str
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--month", "november"), "'november' is no month, as 2026-11"),
+        (("--month", "november"), "'november' is not a month such as 2026-11"),
         (("--month", "2026-11", "--from", "2026-11-01"), "--month and --from or --to exclude each other"),
         (("--to", "2026-11-01"), "--to 2026-11-01 needs --from"),
         (("--from", "soon"), "'soon' is no moment, as 2026-11-20"),
         (("--from", "2026-11-02", "--to", "2026-11-01"), "has to be above zero and at most 3660 days"),
         (("--from", "2006-11-02", "--to", "2026-11-01"), "has to be above zero and at most 3660 days"),
-        (("--focus",), "FOCUS has a cost in each row: give --prices"),
+        (("--focus",), "--focus needs a cost in each row: give --prices"),
         (("--by", "week"), "'week' is not one of 'hour', 'day', 'all'"),
     ],
 )

@@ -16,7 +16,9 @@ _LEFT_OUT: Final = re.compile(
 )
 _CODE: Final = re.compile(r"``.+?``|`[^`]*`|https?://\S+|^\s*(?:>>>|\.\.\.) .*$", re.MULTILINE)
 _MARKUP: Final = re.compile(r"(?s)\{#-?|-?#\}|\{%.*?%\}|\{\{.*?\}\}|<script.*?</script>|<style.*?</style>|<[^>]*>")
-_OF_YAML: Final = re.compile(r"(?:^|\s)#\s?(.*)|^\s*(?:- )?(?:Alarm)?(?:[Dd]escription|Comment|title|about|shows|source): (.*)")
+_OF_YAML: Final = re.compile(
+    r"(?:^|\s)#\s?(.*)|^\s*(?:- )?(?:Alarm)?(?:[Dd]escription|Comment|title|about|shows|source): (.*)"
+)
 _WORD: Final = re.compile(r"(?<!\S)[A-Za-z]+(?=[\s,.:;]|$)")
 _OF_MAKE: Final = re.compile(r"(?:^|\s)##? (.*)|\becho \"(.*)\"")
 

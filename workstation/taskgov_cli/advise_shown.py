@@ -72,7 +72,7 @@ def shown(report: Report, output: Path | None) -> Iterator[RenderableType]:
     for held in report.held:
         yield Text(f"Kept: {held}.")
     for unlike in report.unlike:
-        yield Text(f"The plan of the changed document rounds to another number: {unlike}.", style="yellow")
+        yield Text(f"The plan of the changed document rounds to a different number: {unlike}.", style="yellow")
     if report.unmeasured >= HOUR:
         hours = report.unmeasured / HOUR
         yield Text(f"The record of work leaves out {hours:,.0f} hours; jobs that ended in them are missing.")

@@ -143,7 +143,7 @@ def _played(file: str, place: int, case: Any) -> Played:
         return Played(file, name, UNKNOWN, Difference(f"{UNKNOWN}: {type(error).__name__}: {error}"))
     kind = known.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        told = f"the kind {json.dumps(kind)} is none of {', '.join(sorted(KINDS))}"
+        told = f"the kind {json.dumps(kind)} is not one of {', '.join(sorted(KINDS))}"
         return Played(file, name, UNKNOWN, Difference(f"{UNKNOWN}: {told}"))
     if not isinstance(known.get("expected"), dict) or not known["expected"]:
         return Played(file, name, UNKNOWN, Difference(f'{UNKNOWN}: it has no "expected"'))

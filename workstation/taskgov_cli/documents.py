@@ -73,7 +73,7 @@ def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
     parsed = parse_policy(body)
     if parsed.document is not None and parsed.document.cluster.arn != snapshot.cluster.arn:
         named = f"{file}: cluster.arn is {parsed.document.cluster.arn}"
-        raise typer.BadParameter(f"{named}, and the cluster that is looked at is {snapshot.cluster.arn}")
+        raise typer.BadParameter(f"{named}, but the cluster is {snapshot.cluster.arn}")
     return replace(
         snapshot,
         policy=parsed.document,

@@ -59,7 +59,7 @@ def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:
     if isinstance(error, aws.NoCredentialsError | aws.PartialCredentialsError):
         return UNREACHABLE, f"{error}: log in first, for example with `aws sso login`"
     if isinstance(error, UnicodeDecodeError | ResponseParserError) and _is_of_sdk(error):
-        return UNREACHABLE, f"this is no answer of AWS ({error}): is a proxy between, is AWS_ENDPOINT_URL right?"
+        return UNREACHABLE, f"this is not an answer from AWS ({error}): check proxies, and AWS_ENDPOINT_URL"
     if isinstance(error, ValueError) and _is_of_sdk(error):
         return NOT_UNDERSTOOD, f"{error}: correct AWS_ENDPOINT_URL, or the Region"
     return (UNREACHABLE, str(error)) if isinstance(error, aws.BotoCoreError | aws.ClientError) else None

@@ -36,7 +36,9 @@ def govern(
         arn = place.arn_of(cluster)
         stamp, claims = place.state.stamp(arn), claims_of(place.backends.tags(arn))
         if stamp is None:
-            raise RefusedError(f"no run of this stack has looked at {cluster} yet: taskgov reconcile {cluster}")
+            raise RefusedError(
+                f"no run of this stack has read {cluster} yet; to start one: taskgov reconcile {cluster}"
+            )
         others = [claim for claim in claims if claim.lineage != stamp.lineage]
         for claim in others if yes else ():
             place.backends.remove_tag(arn, CLAIM + claim.lineage)

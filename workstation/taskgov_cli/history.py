@@ -88,7 +88,7 @@ def _shown(cluster: str, found: list[Run]) -> Iterator[RenderableType]:
     columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
     yield table(f"Runs of {cluster}", columns, map(_row, found))
     if not found:
-        yield Text(f"No run is on record for {cluster}. Ask for one: taskgov reconcile {cluster}")
+        yield Text(f"No run is on record for {cluster}. To start one: taskgov reconcile {cluster}")
 
 
 def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:

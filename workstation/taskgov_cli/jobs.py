@@ -73,10 +73,10 @@ def jobs(  # noqa: PLR0913 -- options are named by whoever types them
     Example: taskgov jobs --cluster ml-cluster --team team-a --state pending --state preempted
     """
     if watch and (snapshot is not None or as_json or form is not Form.TABLE):
-        raise typer.BadParameter("--watch looks at a live cluster: give --cluster, without --json and --format")
+        raise typer.BadParameter("--watch reads a live cluster: give --cluster, without --json and --format")
 
     if mine and cluster is None:
-        raise typer.BadParameter("--mine reads from the cluster who you are: give --cluster")
+        raise typer.BadParameter("--mine needs a live cluster to identify you: give --cluster")
     states = state or [task_state for task_state in TaskState if task_state != TaskState.FINISHED]
 
     def look() -> Listed:

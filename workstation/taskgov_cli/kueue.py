@@ -168,7 +168,7 @@ def _shown(
     ]
     yield table("", ("team", "object", "is", "field", "today", "then"), rows)
     if not quotas:
-        yield Text("No queue of a team in the document is somebody else's: nothing to adopt.")
+        yield Text("All queues of the document's teams are taskgov's already: nothing to adopt.")
     elif adopted:
         yield Text("Adopted.")
     else:

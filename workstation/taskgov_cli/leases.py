@@ -144,7 +144,7 @@ def end(
     try:
         changed = lease_edit.with_end(text, place, at) if has_begun else lease_edit.without_lease(text, place)
     except ValueError as error:
-        raise typer.BadParameter(f"{policy} is left as it was: {error}; edit it by hand") from error
+        raise typer.BadParameter(f"{policy} is unchanged: {error}; edit it by hand") from error
     _write(policy, changed, [kept for number, kept in enumerate(_document(policy).leases) if number != place])
     _written(policy, now, as_json=as_json)
 
@@ -153,7 +153,7 @@ def _written(policy: Path, now: datetime, *, as_json: bool) -> None:
     """Show the leases of a document that was changed, and how it is put into force."""
     _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=as_json)
     if not as_json:
-        console().print(f"Put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+        console().print(f"To put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
 
 
 def _typed(text: str, now: datetime, option: str) -> str:
@@ -176,12 +176,12 @@ def _write(file: Path, text: str, kept: Sequence[Lease]) -> None:
     parsed, before = parse_policy(text.encode()), _document(file)
     if parsed.document is None:
         broken = "; ".join(f"{violation.path} = {violation.value}: {violation.rule}" for violation in parsed.violations)
-        raise typer.BadParameter(f"{file} is left as it was; with the change it would break rules: {broken}")
+        raise typer.BadParameter(f"{file} is unchanged; the change would break rules: {broken}")
     now = list(parsed.document.leases)
     others = [now, *(now[:place] + now[place + 1 :] for place in range(len(now)))]
     is_rest_kept = parsed.document.model_copy(update={"leases": ()}) == before.model_copy(update={"leases": ()})
     if not is_rest_kept or list(kept) not in others:
-        raise typer.BadParameter(f"{file} is left as it was: the lease shares a value with another; edit it by hand")
+        raise typer.BadParameter(f"{file} is unchanged: the lease shares a YAML anchor with another; edit it by hand")
     put(file, text.encode())
 
 

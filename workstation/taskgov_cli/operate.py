@@ -54,7 +54,7 @@ def reconcile(
     else:
         if retry_refused:
             what = ", ".join(forgotten) or "nothing, no refused write is on record"
-            console().print(f"Tries again: {what}.", markup=False)
+            console().print(f"Will try again: {what}.", markup=False)
         console().print(f"A run on {cluster} was requested. For its outcome: taskgov history {cluster}", markup=False)
 
 

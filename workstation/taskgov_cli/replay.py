@@ -229,7 +229,7 @@ def counts_shown(counts: CountsOutcome) -> Iterator[RenderableType]:
     head = f": {counts.teams} teams, {counts.gpus} GPUs, {counts.minutes:,} minutes"
     yield Text.assemble((counts.name, "bold"), head)
     yield Text(f"GPU-hours: {counts.running:,.0f} running, {counts.idle:,.0f} idle, {counts.waiting:,.0f} waiting.")
-    yield Text(f"In {100 * share:.1f} % of the minutes somebody waited while a team without a queue had idle GPUs.")
+    yield Text(f"In {100 * share:.1f} % of the minutes, a job waited while a team without a queue had idle GPUs.")
     total = counts.waiting or 1.0
     rows = [
         (

@@ -157,7 +157,7 @@ def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     if foreign:
         raise RefusedError(
             f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
-            "there is. Roll back the later plan first (taskgov history), or write the policy document as it should be"
+            "there is. Roll back the later plan first (taskgov history), or correct the policy document"
         )
     return [entry for entry in changes if entry.state is ChangeState.STANDS]
 
@@ -232,7 +232,7 @@ def _closing_lines(
     result = f"Restored {written} of {len(paths(plan.changes))}; it is on record: taskgov history {plan.cluster_name}"
     lines = [result if error is None else f"{result}\nIt is not complete: {error}"]
     if stopped:
-        lines.append("The stop switch is on. When the policy document is as it should be: taskgov stop off")
+        lines.append("The stop switch is on. When the policy document is right again: taskgov stop off")
     else:
         lines.append(
             "The stop switch is off: the next run applies the policy document again. To prevent it: taskgov stop on"

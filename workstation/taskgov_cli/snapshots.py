@@ -186,7 +186,7 @@ def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
     if not found.nodes and not found.gone:
         yield "it has no nodes, so there is no capacity"
     if found.kueue == KueueObjects():
-        yield "it has no objects of Kueue, so nothing is known of tasks, and nothing is predicted"
+        yield "it has no Kueue objects, so tasks are unknown, and nothing is predicted"
 
 
 @contextmanager

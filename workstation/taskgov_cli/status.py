@@ -181,7 +181,7 @@ def shown(
     head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}, {kueue}"
     yield Text.assemble((snapshot.cluster.name, "bold"), head)
     if snapshot.stopped is not False:
-        yield Text("The stop switch is on: nothing is changed.", style="bold red")
+        yield Text("The stop switch is on: runs change nothing.", style="bold red")
     yield _capacity(standing)
     yield _teams(standing, leases, starts, snapshot.taken_at)
     yield leases_table(leases)

@@ -40,7 +40,7 @@ def unlock(
     """
     with told():
         if yes and not reason.strip():
-            raise RefusedError("--yes needs --reason TEXT: the record keeps why the lock is freed")
+            raise RefusedError("--yes needs --reason TEXT, for the record")
         place = deployed(stack)
         arn = place.arn_of(cluster)
         lock = place.state.lock_of(arn)
@@ -80,7 +80,7 @@ def _as_data(arn: str, lock: Lock, execution: Execution | None, *, freed: bool) 
 
 def _lines(cluster: str, lock: Lock, execution: Execution | None, *, freed: bool) -> list[str]:
     if lock.owner is None:
-        return [f"Nobody holds the lock of {cluster}."]
+        return [f"The lock of {cluster} is free."]
     until = "without an end" if lock.expires is None else f"until {_moment(lock.expires)}"
     lines = [f"The lock of {cluster} is held by {lock.owner}, {until}, with token {lock.fencing_token}."]
     if execution is not None:

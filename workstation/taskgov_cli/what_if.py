@@ -111,7 +111,7 @@ def shown(answer: WhatIf) -> Iterator[RenderableType]:
     if answer.risks:
         yield _risks(answer.risks)
     if answer.loops:
-        yield Text(f"These would preempt one another forever: {', '.join(answer.loops)}", style="bold red")
+        yield Text(f"These workloads would preempt each other forever: {', '.join(answer.loops)}", style="bold red")
     if answer.loop:
         yield from _ends(answer.loop)
     if answer.plan.findings:

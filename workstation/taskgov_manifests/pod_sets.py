@@ -130,7 +130,7 @@ def _replica_types(field: str, *order: str) -> Callable[[Field], Pods]:
             return
         for name in specs.value:
             if name not in order:
-                specs.at(name).refuse(f"is none of {', '.join(order)}")
+                specs.at(name).refuse(f"is not one of {', '.join(order)}")
         for name in order:
             if name in specs.value:
                 replica_spec = specs.at(name)

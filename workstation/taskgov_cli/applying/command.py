@@ -46,12 +46,12 @@ FORGE: Final = "forge"
 WELL: Final = frozenset({"applied", "nothing-to-do"})
 NOT_LET_THROUGH: Final = frozenset({Outcome.BLOCKED, Outcome.NO_PROGRESS})
 WHAT_NEXT: Final = {
-    "applied": "It is on record: taskgov history {cluster}. To take it back: taskgov rollback {plan}",
+    "applied": "It is on record: taskgov history {cluster}. To undo it: taskgov rollback {plan}",
     "needs-approval": "Another person approves it: taskgov approve {plan}",
     "planned": "The stack is in plan mode and wrote nothing. This plan alone: taskgov apply {plan} --yes; "
     "from now on: sam deploy --parameter-overrides ApplyMode=apply",
-    "blocked": "A guardrail or the document stopped it; the plan says which, and what would let it through",
-    "stopped": "It was broken off; what it wrote is safe, and the next run does the rest: taskgov history {cluster}",
+    "blocked": "A guardrail or the document blocked it; the plan names it, and what would let it pass",
+    "stopped": "It was stopped early; its writes are safe, and the next run does the rest: taskgov history {cluster}",
 }
 
 
@@ -106,7 +106,7 @@ def apply(  # noqa: PLR0913 - options of a command, each named by whoever types 
         if is_table:
             print_parts(plans.shown(shown))  # before anything is written
         if yes and shown.outcome in NOT_LET_THROUGH:
-            raise RefusedError("the plan would be blocked, so nothing was written; it says by what")
+            raise RefusedError("the plan would be blocked (see above), so nothing was written")
         ended = doing() if yes else None
     closing = list(_closing(shown, ended))
     if is_table:
@@ -142,7 +142,7 @@ def _document(
     place, cluster = deployed(stack), parsed.document.cluster
     arn = _arn_of(place, cluster)
     if arn != cluster.arn:
-        raise RefusedError(f"{file} is of {cluster.arn}, and cluster {cluster.name} is {arn}")
+        raise RefusedError(f"{file} is for {cluster.arn}, but cluster {cluster.name} is {arn}")
     seen = document.tag_of(place, cluster.name)
     known = documents.in_force(live_reading.read_live(arn, stack, context), file)
 
@@ -190,15 +190,13 @@ def _planned(known: Snapshot) -> Plan:
 
 
 def _never() -> Ended:
-    raise RefusedError(
-        "a snapshot file is not a cluster, so nothing can be applied to it; without --snapshot the cluster is read live"
-    )
+    raise RefusedError("nothing can be applied to a snapshot file; without --snapshot, the cluster is read live")
 
 
 def _closing(shown: Plan, ended: Ended | None) -> Iterator[Text]:
     if ended is None:
         blocked = shown.outcome in NOT_LET_THROUGH
-        how = "It would be blocked, as it stands" if blocked else "To do it, the same command with --yes"
+        how = "It would be blocked" if blocked else "To apply it, repeat the command with --yes"
         yield Text(f"Nothing was written. {how}")
         return
     error = f": {ended.error}" if ended.error else ""

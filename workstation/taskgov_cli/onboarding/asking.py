@@ -35,7 +35,7 @@ def first_teams(snapshot: Snapshot, typed: Typed, *, may_ask: bool) -> FirstTeam
         return FirstTeams(teams, tuple(typed.instance_types), typed.style or Style.FLEXIBLE)
     if typed.instance_types or typed.style:
         given = "--instance-type" if typed.instance_types else "--style"
-        raise typer.BadParameter(f"{given} says how teams begin, and there is none: name them with --team")
+        raise typer.BadParameter(f"{given} needs teams: name them with --team")
     types = sorted({node.instance_type for node in snapshot.nodes})
     return _asked(types) if may_ask and types and not snapshot.quotas else None
 
@@ -60,7 +60,7 @@ def _co_owned_in(text: str) -> CoOwnedPolicy:
     try:
         return CoOwnedPolicy(text.strip())
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(CoOwnedPolicy)}") from error
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(CoOwnedPolicy)}") from error
 
 
 def _asked(types: list[str]) -> FirstTeams | None:
@@ -103,7 +103,7 @@ def _types_in(text: str, known: list[str]) -> tuple[str, ...]:
     if text.strip() == "all":
         return ()
     if unknown := [name for name in chosen if name not in known] or (["nothing"] if not chosen else []):
-        raise typer.BadParameter(f"{', '.join(unknown)}: must be of {', '.join(known)}, or all")
+        raise typer.BadParameter(f"{', '.join(unknown)}: must be one of {', '.join(known)}, or all")
     return chosen
 
 
@@ -111,4 +111,4 @@ def _style_in(text: str) -> Style:
     try:
         return Style(text.strip())
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is none of {', '.join(Style)}") from error
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(Style)}") from error

@@ -115,7 +115,7 @@ def detected() -> str:
             "an EKS cluster without HyperPod has to be named: taskgov init CLUSTER"
         )
     if len(names) > 1:
-        raise RefusedError(f"there are several clusters; say which: taskgov init {' | '.join(sorted(names.values()))}")
+        raise RefusedError(f"there are several clusters; choose one: taskgov init {' | '.join(sorted(names.values()))}")
     return str(next(iter(names)))
 
 
@@ -168,7 +168,7 @@ def _schema_beside(file: Path) -> Path | None:
 
 
 def _is_there(file: Path) -> RefusedError:
-    return RefusedError(f"{file} is there already; choose another with --output, or replace it: --force")
+    return RefusedError(f"{file} exists; choose another file with --output, or overwrite it with --force")
 
 
 def _as_data(draft: Draft, known: Snapshot, file: Path) -> dict[str, Any]:
@@ -215,9 +215,9 @@ def _show(draft: Draft, known: Snapshot, file: Path, beside: Path | None) -> Non
     does = f"makes {counted(len(draft.plan.changes), 'change')}" if draft.plan.changes else "changes nothing"
     if beside is None:
         said = f"{file.parent / FILE} is another program's and stays; editors need: taskgov schema -o PLACE"
-        out.print(Text(f"{said}, and that place in the first line of {file}"), soft_wrap=True)
+        out.print(Text(f"{said}, and its address in the first line of {file}"), soft_wrap=True)
     else:
-        out.print(Text(f"Wrote {beside}, with which editors check the document"), soft_wrap=True)
+        out.print(Text(f"Wrote {beside}: editors check the document with it"), soft_wrap=True)
     out.print(Text(f"Wrote {file}; a plan with it {does}. Next:", style="bold"), soft_wrap=True)
     name = shlex.quote(str(file))
     for command in (f"validate {name}", f"doctor {known.cluster.name}", f"apply --policy {name}"):

@@ -105,7 +105,7 @@ def _template(path: Path | None, overrides: Iterable[str]) -> Template:
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f"{text} has to be NAME=VALUE", param_hint="--parameter-overrides")
+        raise typer.BadParameter(f"{text} must be NAME=VALUE", param_hint="--parameter-overrides")
     quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
     return name, value[1:-1] if quoted else value
 

@@ -87,7 +87,7 @@ def forge_of(environment: Mapping[str, str]) -> Forge:
         _require(environment, "CI_API_V4_URL", "CI_PROJECT_ID", "TASKGOV_GITLAB_TOKEN")
         headers = {"private-token": environment["TASKGOV_GITLAB_TOKEN"], "accept": "application/json"}
         return GitLab(Api(environment["CI_API_V4_URL"], headers), environment)
-    raise typer.BadParameter("this is no pipeline of GitHub or GitLab: neither GITHUB_ACTIONS nor GITLAB_CI is set")
+    raise typer.BadParameter("this is not a pipeline of GitHub or GitLab: neither GITHUB_ACTIONS nor GITLAB_CI is set")
 
 
 def _require(environment: Mapping[str, str], *names: str) -> None:

@@ -100,7 +100,7 @@ def _parameters(given: list[str]) -> dict[str, str]:
     if wrong := [text for text in given if not re.fullmatch(r"[A-Za-z0-9]+=.*", text)]:
         raise typer.BadParameter(f"{', '.join(wrong)}: must be NAME=VALUE")
     if ours := sorted(read.keys() & CANARY.keys()):
-        raise typer.BadParameter(f"{', '.join(ours)}: the test gives it itself")
+        raise typer.BadParameter(f"{', '.join(ours)}: set by the test itself")
     return read
 
 
@@ -117,7 +117,7 @@ def _allowed(by: str, account: str | None) -> str:
     """Return the caller's account. Raises RefusedError where another one was named."""
     own = by.split(":")[4]
     if account not in {None, own}:
-        raise RefusedError(f"these are credentials of account {own}, and --account says {account}: nothing was done")
+        raise RefusedError(f"these are credentials of account {own}, not of {account} (--account): nothing was done")
     return own
 
 
@@ -128,7 +128,7 @@ def _sandbox(app: Typer, run_id: str, deployer: Deployer, folder: str, cluster: 
         raise RefusedError(f"account {account} has no HyperPod cluster {cluster} in this Region") from error
     eks = described.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn")
     if eks is None:
-        raise RefusedError(f"cluster {cluster} is not orchestrated by EKS")
+        raise RefusedError(f"cluster {cluster} does not use EKS")
     return Sandbox(
         run_id=run_id,
         account=account,
@@ -182,7 +182,7 @@ def _close(played: Played, found: dict[str, Any], file: Path, *, as_json: bool) 
         mark = ("as assumed", "green") if inferred["agrees"] else ("OTHERWISE", "bold red")
         out.print(Text.assemble(mark, f": {inferred['about']}: {inferred['came']}"), soft_wrap=True)
     if played.left:
-        out.print(Text("Remove by hand what was left; it is named above.", style="bold red"))
+        out.print(Text("Remove by hand what is named above; it was left.", style="bold red"))
     out.print(f"report, without private words: {file}", soft_wrap=True)
     counts = {result: sum(came.result is result for came in played.steps) for result in Result}
     said = ", ".join(f"{count} {WORDS[result].lower()}" for result, count in counts.items() if count)

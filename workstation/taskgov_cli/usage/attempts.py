@@ -57,14 +57,14 @@ def work_shown(name: str, done: WorkDone, attempts: list[Attempt]) -> Iterator[R
     )
     yield table(f"Attempts of workloads of {name}", columns, [_row(attempt, done) for attempt in attempts], main=True)
     if any(attempt.inferred for attempt in attempts):
-        yield Text("~ is concluded from what was seen: nobody saw the moment itself.")
+        yield Text("~ is inferred: the exact time was not observed.")
     total = len(done.still) + len(done.ended)
     if total > len(attempts):
         yield Text(f"{total - len(attempts)} more: --limit shows them.")
     if done.looked_at is None:
-        yield Text(f"No look at {name} is on record; the schedule of the stack makes one each minute.")
+        yield Text(f"No look at {name} is on record; the stack takes one each minute.")
     elif not attempts:
-        yield Text(f"No attempt waits or runs, or ended since {done.start:%Y-%m-%d %H:%M} UTC.")
+        yield Text(f"No attempt is waiting, running, or ended since {done.start:%Y-%m-%d %H:%M} UTC.")
 
 
 def _row(attempt: Attempt, done: WorkDone) -> tuple[str | Text, ...]:

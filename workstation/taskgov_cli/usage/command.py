@@ -81,7 +81,7 @@ def usage(  # noqa: PLR0913 -- options are named by whoever types them
     """
     start, end = period(month, since, until, datetime.now(UTC))
     if focus and prices is None:
-        raise typer.BadParameter("FOCUS has a cost in each row: give --prices", param_hint="--focus")
+        raise typer.BadParameter("--focus needs a cost in each row: give --prices", param_hint="--focus")
     if focus and (as_json or form is not Form.TABLE):
         raise typer.BadParameter("--focus is a CSV of its own: leave --format and --json out", param_hint="--focus")
     known = None if prices is None else _prices(prices)
@@ -150,7 +150,7 @@ def _month(text: str) -> tuple[datetime, datetime]:
         start = datetime.strptime(text, "%Y-%m").replace(tzinfo=UTC)
         return start, (start + timedelta(days=32)).replace(day=1)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is no month, as 2026-11", param_hint="--month") from error
+        raise typer.BadParameter(f"{text!r} is not a month such as 2026-11", param_hint="--month") from error
 
 
 def _moment(text: str, option: str) -> datetime:
@@ -233,9 +233,9 @@ class Shown:
             yield Text(f"No price is given for {', '.join(sorted(unpriced))}.")
         missing = sum((row.time for row in rows if row.team == NOT_MEASURED), Decimal(0))
         if missing:
-            yield Text(f"{self._number(missing)} hours were not measured: they are in no other row.")
+            yield Text(f"{self._number(missing)} hours were not measured; they count in no other row.")
         if not rows:
-            yield Text("Nothing is on record of this time.")
+            yield Text("There is no record of this time.")
 
     @property
     def _is_exact(self) -> bool:
