@@ -113,8 +113,7 @@ class Adviser:
     def choose(self, moment: float) -> tuple[Candidate, tuple[Tried, ...]]:
         """Return the best candidate by the weeks before a moment, and all that were tried, in that order.
 
-        Each rule of quotas is tried with each limit; then preemption, beside the best of them and beside its rule
-        without a limit.
+        Each rule of quotas is tried with each limit; then preemption, beside the best of them.
         """
         found = splits(self._past, 1, self._looks_back, until=moment)
         best = now = self.as_it_is()
@@ -122,27 +121,39 @@ class Adviser:
             return best, ()
         weeks = sorted(found, key=lambda week: -self.result(now, week, seen=True).mean_wait)
         tried = {now: self._try(now, weeks, inf)}
-        for step in (self._quotas, self._across, self._within):
-            for candidate in step(best):
-                if candidate not in tried:
-                    self._tell(f"trying {candidate.rule}, limit {candidate.limit}")
-                    bound = ALIKE_RULES * tried[best_of(tried.values(), now)].relative_wait
-                    tried[candidate] = self._try(candidate, weeks, bound)
-            best = best_of(tried.values(), now)
-        return best, tuple(tried.values())
 
-    def _quotas(self, best: Candidate) -> Iterable[Candidate]:
-        own = best.rule
-        rules = (own, *(rule for rule in Rule if rule is not own and not (rule is Rule.TODAY and own is Rule.USE)))
-        limits = (*reversed(other_limits(self._basis({}))), None)
-        return (replace(best, rule=rule, limit=limit) for limit in limits for rule in rules)
+        def is_near(candidate: Candidate) -> bool:
+            """Try a candidate; say whether its wait comes near to the least."""
+            bound = ALIKE_RULES * tried[best_of(tried.values(), now)].relative_wait
+            if candidate not in tried:
+                self._tell(f"trying {candidate.rule}, limit {candidate.limit}")
+                tried[candidate] = self._try(candidate, weeks, bound)
+            return tried[candidate].relative_wait <= bound
 
-    def _across(self, best: Candidate) -> Iterable[Candidate]:
-        highest = max((best.limit, *other_limits(self._basis({}))), key=lambda limit: limit or 0)
-        return (replace(best, limit=limit, fair=not best.fair) for limit in (best.limit, highest))
+        for rule in self._rules(now.rule):
+            for limit in self._limits():
+                if not is_near(replace(now, rule=rule, limit=limit)):
+                    break  # the lower a limit, the longer the wait
+        best = best_of(tried.values(), now)
+        for candidate in self._preemption(best):
+            is_near(candidate)
+        return best_of(tried.values(), now), tuple(tried.values())
 
-    def _within(self, best: Candidate) -> Iterable[Candidate]:
-        return (replace(best, never=never) for never in (False, True)) if self._priorities else ()
+    def _rules(self, own: Rule) -> Iterable[Rule]:
+        """Return the rules to try, today's first."""
+        others = (rule for rule in Rule if rule is not own and not (rule is Rule.TODAY and own is Rule.USE))
+        return (own, *others)
+
+    def _limits(self) -> Iterable[int | None]:
+        """Return the limits to try, the highest first; None, today's, by the highest that a team has."""
+        today = self._basis({})
+        own = max((team.limit for team in today.teams if team.borrows), default=0)
+        return sorted((None, *other_limits(today)), key=lambda limit: -(own if limit is None else limit))
+
+    def _preemption(self, best: Candidate) -> Iterable[Candidate]:
+        yield replace(best, fair=not best.fair)
+        if self._priorities:
+            yield from (replace(best, never=never) for never in (False, True))
 
     def _try(self, candidate: Candidate, weeks: Sequence[Split], bound: float) -> Tried:
         """Replay a candidate on weeks in this order, until it can neither be allowed nor be better than `bound`.
