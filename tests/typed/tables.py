@@ -122,7 +122,6 @@ NOT_RUN: Final = {
     "test-estimates": "minutes; `make test` plays a sample",
     "test-faults-deep": "three hours",
     "test-fuzz": "`make test` plays a sample",
-    "test-docs": "ten minutes; the fast part of it is in make test",
 }
 """Targets of `make` that a page names and `.ci/run` does not run, and why."""
 
