@@ -287,3 +287,24 @@ def test_objects_that_cannot_be_read_are_refused(broken: dict[str, Any]) -> None
 def _held(projection: Projection) -> list[str]:
     queues = projection.queues.items()
     return sorted(name.split("-")[2] for name, queue in queues if queue["spec"]["stopPolicy"] == "Hold")
+
+
+def test_projections_of_one_snapshot_do_not_change_one_another() -> None:
+    before = world(job("a", "one", 2), job("b", "two", 2), job("a", "three", 2))
+    first, second, resting = Projection.of(before), Projection.of(before), Projection.of(before)
+    twin, lowered = first.copy(), [keeping(update(0, "a", "id-a", 2, 1))]
+    first.write(lowered)
+    steps, other_steps = Budget(100), Budget(100)
+    assert second.settle(steps) == resting.settle(other_steps)
+    assert 0 < steps.left == other_steps.left < 100
+    second.write(lowered)
+    of_all = (first, second, twin, resting, Projection.of(before))
+    assert [nominal(projection.model, "a") for projection in of_all] == [1, 1, 2, 2, 2]
+    model_of(before).finish("hyperpod-ns-a/one", before.taken_at)
+    assert model_of(before).admission("hyperpod-ns-a/one") is not None
+
+
+def test_a_cluster_comes_to_rest_within_the_budget_that_is_asked_for() -> None:
+    before = world(job("a", "one", 2), job("b", "two", 2), job("a", "three", 2))
+    assert Projection.of(before).settle(Budget(100)).settled
+    assert not Projection.of(before).settle(Budget(0)).settled

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from taskgov.allocation.projection import finish_evictions
+from taskgov.allocation.loaded import finish_evictions
 from taskgov.scheduling import KueueModel, instant
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot

@@ -107,7 +107,9 @@ def search_loop(snapshot: Snapshot, changes: Iterable[Change] = ()) -> LoopSearc
         return LoopSearch()
     budget = Budget(steps_for(cluster.model))
     try:
-        found = loops.predicted_loop(cluster.model, snapshot.taken_at, budget)
+        turning = cluster.copy()
+        rest = turning.settle(budget)
+        found = loops.loop_of((cluster.model, turning.model), rest, snapshot.taken_at, budget)
     except loops.OutOfStepsError:
         return LoopSearch(steps=budget.steps)
     return LoopSearch(None if found is None else _told(found, snapshot, cluster))

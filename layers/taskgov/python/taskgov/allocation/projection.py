@@ -14,60 +14,50 @@ projection is made: most plans change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from taskgov import scheduling
 from taskgov.allocation.applied_record import remember
+from taskgov.allocation.loaded import Loaded, loaded_from
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS
 from taskgov.allocation.written import (
-    NEVER_IN_FORCE,
-    UNREADABLE,
     WrittenCluster,
     over,
-    policy_in_force,
     quota_id_of,
     writes_whole_objects,
 )
-from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
-from taskgov.kueue.render import manager_configuration, render
+from taskgov.kueue.render import manager_configuration
 from taskgov.scheduling.reading import read_cluster_queue, read_flavor, read_local_queue
-from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.unreadable import MACHINES
-from taskgov.usage.quota_usage import team_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from datetime import datetime
+    from collections.abc import Iterable, Mapping
 
     from taskgov.allocation.plan import Change, Plan
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
-    from taskgov.kueue.render import Manifest, RenderedObjects
+    from taskgov.kueue.render import Manifest
     from taskgov.scheduling import Budget, FixedPoint, KueueModel
-    from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+    from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 
 class Projection:
     """The cluster as some changes leave it, step by step: quotas, cluster policy, queues, and the scheduler.
 
-    `model` may be asked and copied; only `write` and `settle` change it.
+    `model` may be asked and copied; only `write` and `settle` change it, and they take a copy where others have it too:
+    projections of one snapshot begin with one model.
     """
 
-    __slots__ = ("_base", "_rendered", "_written", "model", "unread")
+    __slots__ = ("_base", "_is_as_loaded", "_is_shared", "_loaded", "_rendered", "_written", "model", "unread")
 
     def __init__(
-        self,
-        base: Snapshot,
-        model: KueueModel,
-        written: WrittenCluster,
-        rendered: RenderedObjects,
-        unread: tuple[str, ...] = (),
+        self, base: Snapshot, model: KueueModel, written: WrittenCluster, loaded: Loaded, *, is_as_loaded: bool = True
     ) -> None:
-        """Take a model that was loaded from `base` with `rendered` over it, `unread` workloads aside; `of` does so."""
-        self._base, self._rendered, self._written = base, rendered, written
-        self.model, self.unread = model, unread
+        """Take a model that others have too, and that was made of `base` as it was `loaded`; `of` does so."""
+        self._base, self._loaded, self._written = base, loaded, written
+        self._is_shared, self._is_as_loaded = True, is_as_loaded
+        self.model, self.unread = model, loaded.unread
 
     @classmethod
     def of(
@@ -89,9 +79,8 @@ class Projection:
         """
         table = table or snapshot.instance_types
         touched = {change.team for change in changes if change.kind not in POLICY_KINDS}
-        model, rendered, unread = _loaded(snapshot, table, touched, frozenset(teams))
-        finish_evictions(model, snapshot.taken_at)
-        return cls(snapshot, model, WrittenCluster(snapshot, table), rendered, unread)
+        loaded = loaded_from(snapshot, table, touched, frozenset(teams))
+        return cls(snapshot, loaded.after_evictions(), WrittenCluster(snapshot, table), loaded)
 
     @property
     def quotas(self) -> Mapping[str, ComputeQuota]:
@@ -106,7 +95,7 @@ class Projection:
     @property
     def queues(self) -> Mapping[str, KubernetesObject]:
         """The ClusterQueues that the scheduler has, by name, with the status that they have in the snapshot."""
-        made = {queue["metadata"]["name"]: queue for queue in self._rendered.cluster_queues}
+        made = {queue["metadata"]["name"]: queue for queue in self._loaded.rendered.cluster_queues}
         known = over(self._base.kueue.cluster_queues, {**made, **self._written.made("ClusterQueue")})
         return {queue["metadata"]["name"]: queue for queue in known}
 
@@ -126,7 +115,8 @@ class Projection:
         written = self._written.copy()
         if puts_back is not None:
             written.puts_back = puts_back
-        return Projection(self._base, self.model.copy(), written, self._rendered, self.unread)
+        self._is_shared = True
+        return Projection(self._base, self.model, written, self._loaded, is_as_loaded=self._is_as_loaded)
 
     def may_put_back(self, changes: Iterable[Change]) -> bool:
         """Say whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
@@ -151,12 +141,38 @@ class Projection:
         stays = self._base.manager.configuration is not None and writes_whole_objects(self._base)
         if fair not in {before, self.model.config.fair_sharing} and not stays:
             self.model = self.model.restarted(replace(self.model.config, fair_sharing=fair))
+            self._is_shared = self._is_as_loaded = False
+        if made:
+            self._take_own()
         for manifest in made:
             self.model.apply(manifest)
 
     def settle(self, budget: Budget) -> FixedPoint:
-        """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step."""
+        """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step.
+
+        A cluster to which nothing was written comes to the same rest for whoever asks: it is played once.
+        """
+        if not self._is_as_loaded:
+            return self._settle(budget)
+        steps, rests = budget.left, self._loaded.rests
+        if steps not in rests:
+            rest = self._settle(budget)
+            rests[steps] = self.model, rest, budget.left
+        else:
+            self.model, rest, left = rests[steps]
+            budget.take(steps - left)
+        self._is_shared, self._is_as_loaded = True, False
+        return rest
+
+    def _settle(self, budget: Budget) -> FixedPoint:
+        self._take_own()
         return scheduling.settle(self.model, self._base.taken_at, budget=budget)
+
+    def _take_own(self) -> None:
+        """Make the model this projection's alone, and no longer as it was loaded."""
+        if self._is_shared:
+            self.model = self.model.copy()
+        self._is_shared = self._is_as_loaded = False
 
     def snapshot(self) -> Snapshot:
         """Return what a snapshot would hold once the writes have settled.
@@ -190,75 +206,7 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 def model_of(snapshot: Snapshot) -> KueueModel:
     """Return the scheduler as the snapshot has it; evicted workloads are still there. Errors as `Projection.of`."""
-    return _loaded(snapshot, snapshot.instance_types)[0]
-
-
-def _loaded(
-    snapshot: Snapshot,
-    table: InstanceTypeTable,
-    touched: Collection[str] = frozenset(),
-    anew: Collection[str] = frozenset(),
-) -> tuple[KueueModel, RenderedObjects, tuple[str, ...]]:
-    """Return the scheduler, the objects that were rendered for it, and the names of workloads that cannot be read."""
-    config = policy_in_force(snapshot.scheduler_config)
-    model = scheduling.KueueModel(config_of(snapshot.manager, config))
-    rendered = render(_to_render(snapshot, table, touched, anew), config, table)
-    model.load([*_scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
-    odd = [item for item in snapshot.unreadable_objects if item.kind == "Workload"]
-    unread = (*(item.shown for item in odd), *_not_applied(model, snapshot.kueue.workloads))
-    # Applied after what is there: the rendered queue takes the place of the one it is made from.
-    for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
-        model.apply(manifest)
-    return model, rendered, unread
-
-
-def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
-    """Give namespaces (as far as queues and workloads name them), then all but workloads, each saying what it is."""
-    named = (_metadata(item).get("namespace") for item in (*kueue.local_queues, *kueue.workloads))
-    for name in sorted({name for name in named if isinstance(name, str)}):
-        yield {"kind": "Namespace", "metadata": {"name": name, "labels": {NAMESPACE_NAME_LABEL: name}}}
-    kinds = {
-        "LimitRange": kueue.limit_ranges,
-        "RuntimeClass": kueue.runtime_classes,
-        "ResourceFlavor": kueue.resource_flavors,
-        "Cohort": kueue.cohorts,
-        "ClusterQueue": kueue.cluster_queues,
-        "LocalQueue": kueue.local_queues,
-        "WorkloadPriorityClass": kueue.priority_classes,
-    }
-    for kind, items in kinds.items():
-        # The items of a list as the API server sends it do not say what they are.
-        yield from ({**item, "kind": kind} for item in items)
-
-
-def _not_applied(model: KueueModel, workloads: Iterable[KubernetesObject]) -> Iterator[str]:
-    """Apply the workloads, and give the names of those that cannot be read."""
-    for number, workload in enumerate(workloads, 1):
-        try:
-            model.apply({**workload, "kind": "Workload"})
-        except UNREADABLE:
-            yield str(_metadata(workload).get("name") or f"number {number}")
-
-
-def _metadata(item: object) -> Mapping[str, Any]:
-    metadata = item.get("metadata") if isinstance(item, Mapping) else None
-    return metadata if isinstance(metadata, Mapping) else {}
-
-
-def _to_render(
-    snapshot: Snapshot, table: InstanceTypeTable, touched: Collection[str], anew: Collection[str]
-) -> Iterator[ComputeQuota]:
-    """Give the quotas of `anew`, and those without a queue; of these only touched ones if their type is unknown."""
-    seen = {team_of(queue) for queue in snapshot.kueue.cluster_queues}
-    for quota in snapshot.quotas:
-        team = quota.compute_quota_target.team_name
-        missing = team not in seen and (team in touched or _is_known(quota, table))
-        if (team in anew or missing) and quota.status not in NEVER_IN_FORCE:
-            yield quota
-
-
-def _is_known(quota: ComputeQuota, table: InstanceTypeTable) -> bool:
-    return all(row.instance_type in table for row in quota.compute_quota_config.compute_quota_resources)
+    return loaded_from(snapshot, snapshot.instance_types).model.copy()
 
 
 def _as_read(manifest: Manifest) -> object:
@@ -272,9 +220,3 @@ def _as_read(manifest: Manifest) -> object:
             return read_flavor(manifest)
         case _:
             return manifest
-
-
-def finish_evictions(model: KueueModel, now: datetime) -> None:
-    """Finish the evictions of workloads that still hold quota: their pods are being deleted."""
-    for key in model.told_to_leave():
-        model.finish_eviction(key, now)

@@ -101,7 +101,14 @@ def predicted_loop(model: KueueModel, now: Now, budget: Budget) -> PreemptionLoo
     The model stays as it is. Raises OutOfStepsError where the budget ends before that is known.
     """
     turning = model.copy()
-    rest = settle(turning, now, budget=budget)
+    return loop_of((model, turning), settle(turning, now, budget=budget), now, budget)
+
+
+def loop_of(models: tuple[KueueModel, KueueModel], rest: FixedPoint, now: Now, budget: Budget) -> PreemptionLoop | None:
+    """Return the loop that `rest` is, with what ends it; `models` is the cluster before and after, which stay.
+
+    Raises OutOfStepsError as `predicted_loop`.
+    """
     if not rest.loop:
         if not rest.settled:
             raise OutOfStepsError
@@ -109,7 +116,7 @@ def predicted_loop(model: KueueModel, now: Now, budget: Budget) -> PreemptionLoo
     turns = [loss for loss in rest.preempted if loss.workload in rest.loop]
     queues = tuple(sorted({name for loss in turns for name in (loss.cluster_queue, loss.preemptor_queue)}))
     preemptors = tuple(sorted({loss.preemptor for loss in turns}))
-    search = _Search((model, turning), now, budget, sorted({*rest.loop, *preemptors}))
+    search = _Search(models, now, budget, sorted({*rest.loop, *preemptors}))
     remedies = tuple(search.remedies(queues[:MOST_QUEUES]))
     return PreemptionLoop(rest.loop, preemptors, queues, remedies, search.trials, not search.is_over)
 
