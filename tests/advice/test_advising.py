@@ -8,6 +8,7 @@ import pytest
 
 from taskgov.advice.advising import Adviser
 from taskgov.advice.candidates import Candidate, Terms
+from taskgov.advice.choosing import Tried, best_of
 from taskgov.advice.judging import Result, TeamResult
 from taskgov.advice.past import DAY, HOUR, WEEK, Past, Piece
 from taskgov.advice.playing import Player
@@ -99,6 +100,52 @@ def test_a_candidate_that_loses_too_much_work_or_harms_too_many_is_not_chosen() 
     assert best.limit == 200
     with_these_quotas = [one for one in tried if one.candidate.rule is Rule.TODAY and one.candidate.fair]
     assert {one.candidate.limit for one in with_these_quotas if not one.is_allowed} == {500, 10_000}
+
+
+def test_a_candidate_under_which_work_preempts_itself_without_end_is_not_chosen() -> None:
+    def play(terms: Terms, pieces: object) -> Result:
+        limit = dict(terms.teams)["a"].limit or 0
+        return Result(10, 1000.0 - limit, 0, 0, 0, 0.0, 1000.0, {"a": TeamResult(10, 0.0)}, loops=limit == 800)
+
+    past = Past.of([Piece("a", n * DAY, HOUR, 1) for n in range(43)], 6 * WEEK)
+    best, tried = Adviser(past, lambda _: Today((team("a", 8),)), play).choose(past.end)
+    assert best.limit == 500
+    assert {known.candidate.limit for known in tried if known.loops} == {10_000}
+
+
+TRIED = {
+    "less wait wins": ([(Rule.USE, 100, 0.5), (Rule.EQUAL, 100, 0.6)], (Rule.USE, 100)),
+    "of rules that are alike the one that follows the past less": (
+        [(Rule.USE, 100, 0.50), (Rule.ROOT, 100, 0.52), (Rule.EQUAL, 100, 0.54)],
+        (Rule.EQUAL, 100),
+    ),
+    "today's quotas before all others": ([(Rule.TODAY, 500, 0.54), (Rule.EQUAL, 100, 0.50)], (Rule.TODAY, 500)),
+    "of one rule the limit with less wait": ([(Rule.USE, 500, 0.50), (Rule.USE, 200, 0.54)], (Rule.USE, 500)),
+    "of limits that are alike the lower one": ([(Rule.USE, 500, 0.500), (Rule.USE, 200, 0.505)], (Rule.USE, 200)),
+    "nothing where nothing is better": ([(Rule.EQUAL, 500, 1.05), (Rule.USE, 500, 1.0)], (Rule.TODAY, None)),
+}
+
+
+@pytest.mark.parametrize(("found", "want"), TRIED.values(), ids=TRIED)
+def test_of_candidates_that_keep_the_limits_the_best_is(
+    found: list[tuple[Rule, int, float]], want: tuple[Rule, int | None]
+) -> None:
+    tried = [Tried(AS_IT_IS, 1.0, 0.0, 0, 10)]
+    tried += [Tried(Candidate(rule, limit), wait, 0.05, 0, 12) for rule, limit, wait in found]
+    tried += [
+        Tried(Candidate(Rule.PEAK, 100), 0.1, 0.051, 0, 12),
+        Tried(Candidate(Rule.PEAK, 200), 0.1, 0.0, 2, 12),
+        Tried(Candidate(Rule.PEAK, 500), 0.1, 0.0, 0, 12, loops=True),
+        Tried(Candidate(Rule.PEAK, 10_000), 0.1, 0.0, 0, 12, is_whole=False),
+    ]
+    best = best_of(tried, AS_IT_IS)
+    assert (best.rule, best.limit) == want
+
+
+def test_what_follows_the_past_less_and_waits_longer_than_today_is_not_chosen() -> None:
+    now = Candidate(Rule.USE)
+    tried = [Tried(now, 1.0, 0.0, 0, 10), Tried(Candidate(Rule.EQUAL), 1.05, 0.0, 0, 10)]
+    assert best_of(tried, now) == now
 
 
 def proof(today: float, advised: float) -> Proof:

@@ -48,9 +48,14 @@ def best_of(tried: Iterable[Tried], as_it_is: Candidate) -> Candidate:
     """Return the best candidate of those that keep the limits.
 
     First its rule: of those that come within 10 % of the least wait, the one that follows the past least. Then its
-    limit and preemption: of those that come within 2 % of the least wait with that rule, what changes less.
+    limit and preemption: of those that come within 2 % of the least wait with that rule, what changes less. What waits
+    longer than today is no choice.
     """
-    allowed = [known for known in tried if (known.is_allowed and known.is_whole) or known.candidate == as_it_is]
+    allowed = [
+        known
+        for known in tried
+        if (known.is_allowed and known.is_whole and known.relative_wait < 1.0) or known.candidate == as_it_is
+    ]
     near = _near(allowed, ALIKE_RULES)
     rule = min((known.candidate.rule for known in near), key=_FOLLOWS.index)
     same = [known for known in allowed if known.candidate.rule is rule]
