@@ -123,7 +123,7 @@ def plain(known: Snapshot, explained: WorkloadExplanation) -> StartEstimate:
 
 
 def _holding(holders: Sequence[Holder]) -> Iterator[str]:
-    """Say what each team holds of the quota that a job waits for: accelerators, or all where it asks for none."""
+    """Say what each team holds of the quota that a job waits for: accelerators, or all where it requests none."""
     leading = [holder for holder in holders if is_accelerator(holder.resource)] or holders
     for holder in leading:
         if holder.used:

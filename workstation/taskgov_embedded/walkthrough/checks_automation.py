@@ -103,7 +103,12 @@ def _metrics(expected: tuple[Any, ...], _result: StepResult, world: World) -> It
         dimensions = measured.dimensions_of(metric, world.cluster_name)
         got = measured.read(world, metric.name, dimensions, metric.statistic)
         named = ", ".join(value for name, value in dimensions.items() if name != "Cluster")
-        yield equal(f"metric {metric.name} ({named})", metric.value, got)
+        what = f"metric {metric.name} ({named})"
+        if metric.at_least is None:
+            yield equal(what, metric.value, got)
+        else:
+            passed = got is not None and got >= metric.at_least
+            yield Check(what, passed, f"at least {metric.at_least}", str(got))
 
 
 def _published(expected: tuple[str, ...], result: StepResult, _world: World) -> Iterator[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from taskgov_embedded.walkthrough.part import Amounts, Part
 
@@ -105,8 +105,16 @@ class MetricCheck(Part):
     reason: str | None = None
     preempting_team: str | None = None
     quantile: str | None = None
-    value: float
+    value: float | None = None
+    at_least: float | None = None
+    """Instead of an exact value."""
     statistic: Literal["last", "sum"] = "last"
+
+    @model_validator(mode="after")
+    def _says_one(self) -> MetricCheck:
+        if (self.value is None) == (self.at_least is None):
+            raise ValueError("give either value or atLeast")
+        return self
 
 
 class QuotaCheck(Part):

@@ -64,7 +64,7 @@ class Kept:
     start: int | None = None
     """When it started; None where it has not, as far as is known."""
     cancelled: bool = False
-    """It went without having started, or nobody knows how: it counts for nothing."""
+    """It went without having started, or how it started is unknown: it counts for nothing."""
 
     @property
     def is_open(self) -> bool:

@@ -38,7 +38,7 @@ MOST_OUTCOMES: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look knows of the workloads."""
+    """What a look has of the workloads."""
 
     at: datetime
     digest: str
@@ -73,7 +73,7 @@ class Drawing(NamedTuple):
 
 
 def is_due(before: KeptEstimates | None, seen: Seen) -> bool:
-    """Say whether futures are to be played: the queue is another one, or an hour is over."""
+    """Say whether futures are due: the queue is another one, or an hour is over."""
     if before is None or before.estimated_at is None or before.digest != seen.digest or before.at > seen.at:
         return True
     return bool(seen.waiting) and seen.at - before.estimated_at >= HOUR

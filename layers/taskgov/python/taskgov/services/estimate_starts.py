@@ -3,7 +3,7 @@
 `fan_out` calls it for each governed cluster by the schedule `EstimateSchedule`. Futures are played where the queue is
 another one than at the last estimates, or an hour after them (`taskgov.estimates.looks.is_due`); any other look only
 settles. One document of the cluster is written under the condition that nobody wrote it meanwhile; of two looks at
-once the later one counts. The documents of teams are parts of it, and written after it: a look that dies between leaves
+once the later one counts. The documents of teams are parts of it, and written after it: a look that ends between leaves
 them to the next one.
 """
 
@@ -30,17 +30,17 @@ from taskgov.snapshot.model import Snapshot
 READ_DAYS: Final = timedelta(days=28)
 """So much of the record of work the futures are drawn from."""
 SETTLED_WITHIN: Final = timedelta(days=2)
-"""So much of it tells what came of open estimates: each look reads it, and one is lost after a day."""
+"""So much of it settles open estimates: each look reads it, and one is lost after a day."""
 SECONDS: Final = 20.0
 """Of a processor, that futures may take: 200 busy clusters, 20 at a time, are estimated within five minutes."""
 TRIES: Final = 3
 DECIDING: Final = frozenset({"Workload", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor"})
-"""Kinds of objects without which nobody knows who starts next."""
+"""Kinds of objects without which it is unknown who starts next."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimateStarts:
-    """Estimates of one cluster. Its fields are the ports it uses, and what it is told."""
+    """Estimates of one cluster. Its fields are the ports it uses, and its settings."""
 
     read_queue: ReadQueue
     documents: VersionedDocuments
@@ -98,7 +98,7 @@ class EstimateStarts:
             )
 
     def _kept(self, cluster_name: str, stored: bytes | None) -> KeptEstimates | None:
-        """Return what is kept; a damaged document is reported and begun anew: nothing is calibrated by it then."""
+        """Return what is kept; a damaged document is reported and begun again: nothing is calibrated by it then."""
         if stored is None:
             return None
         try:
@@ -151,7 +151,7 @@ class EstimateStarts:
 
 
 def _seen(snapshot: Snapshot, queue: Queue, done: WorkDone | None) -> Seen:
-    """Return what a look knows of the workloads: by their objects, and by the record of work."""
+    """Return what a look has of the workloads: by their objects, and by the record of work."""
     present = list(zip(queue.uids, queue.scene.present, strict=True))
     admitted: dict[str, list[int]] = {}
     ended: dict[str, int] = {}
