@@ -49,7 +49,7 @@ UNFINISHED: Final = "the audit ended before it was found out; taskgov advise giv
 
 @dataclass(frozen=True, slots=True)
 class KeptAdvice:
-    """What is kept of a cluster: when its advice was begun last, on which document, and what came of it."""
+    """What is kept of a cluster: when its advice was begun last, on which document, and its result."""
 
     begun_at: datetime
     policy_version: str | None
@@ -71,7 +71,7 @@ class AdviseQuotas:
     def __call__(self, snapshot: Snapshot) -> tuple[QuotaAdvice, ...]:
         """Return the advice of this week, which is found out first where its time has come.
 
-        What fails is reported: the audit goes on without advice.
+        What fails is reported: the audit continues without advice.
         """
         if snapshot.policy is None:
             return ()
