@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import from_json
 from rich.text import Text
 
 from taskgov.errors import GovernanceError
@@ -180,7 +180,7 @@ def _wrong(error: ValueError) -> Iterator[str]:
 def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
     """Say what a snapshot lacks, and what of it is passed over."""
     names = {field.name for field in fields(Snapshot)}
-    unknown = json.loads(body).keys() - names - set(map(member_of, names))
+    unknown = from_json(body).keys() - names - set(map(member_of, names))
     if unknown:
         yield f"ignored, because this release has no such member: {', '.join(sorted(unknown))}"
     if not found.nodes and not found.gone:

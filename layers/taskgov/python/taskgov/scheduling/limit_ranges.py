@@ -61,7 +61,9 @@ def summary(limit_ranges: Iterable[Object]) -> dict[str, Bounds]:
 def above_limits(pod: Object, path: str) -> Iterator[str]:
     """Say which containers of a pod request more than their limits (Kueue: `ValidateResources`)."""
     for at, container in _containers(pod, path):
-        if (container.get("resources") or {}).get("limits"):
+        resources = container.get("resources") or {}
+        # Most requests are their limits (those of GPUs always): amounts that are written alike are not compared.
+        if (limits := resources.get("limits")) and limits != resources.get("requests"):
             yield from _refused(at, _requests(container), _limits(container), _ABOVE_LIMITS)
     if pod.get("resources"):
         yield from _refused(f"{path}.resources", _requests(pod), _limits(pod), _ABOVE_LIMITS)

@@ -16,7 +16,8 @@ from taskgov.scheduling.instants import Instant
 from taskgov.scheduling.objects import Admission, Workload
 from taskgov.scheduling.reading import read_workload
 from taskgov.scheduling.status_reading import read_admission, read_conditions
-from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
 from taskgov.usage.node_shortage import short_of_nodes
 from taskgov.usage.quota_usage import usage_in
 
@@ -71,8 +72,7 @@ def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:
 
     The order is inferred: the documentation of the Tasks tab names none.
     """
-    classes = {priority["metadata"]["name"]: int(priority["value"]) for priority in snapshot.kueue.priority_classes}
-    read = [_Read(item, classes) for item in snapshot.kueue.workloads]
+    read = _read_all(snapshot.kueue)
     borrowed = _borrowed(snapshot, read)
     short = short_of_nodes(snapshot)
     tasks = (_task(item, borrowed.get(item.workload.key, {}), is_short=item.workload.key in short) for item in read)
@@ -95,6 +95,13 @@ class _Read:
     @property
     def reserved(self) -> Instant:
         return self.true["QuotaReserved"].since
+
+
+@once
+def _read_all(kueue: KueueObjects) -> tuple[_Read, ...]:
+    """Return all Workloads; a report and the pages of teams ask for them one after the other."""
+    classes = {priority["metadata"]["name"]: int(priority["value"]) for priority in kueue.priority_classes}
+    return tuple(_Read(item, classes) for item in kueue.workloads)
 
 
 def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) -> Task:
