@@ -6,6 +6,7 @@ docs/scale.md. So it is computed, not counted: an estimate of what is above the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.cost import GROUPS, KEPT_MONTHS, amounts, times_a_month
@@ -41,20 +42,22 @@ def full_size_amounts(
 ) -> dict[str, float]:
     """Return what a month takes of everything that is priced, with one cluster of full size."""
     kept = {row["row"]: row for row in rows}
-    often = times_a_month(measured, given.assumed)
+    large = replace(measured, nodes=NODES)
+    often = times_a_month(large, given.assumed)
     looks = often["look"] + 2 * often["fault"]
-    found = amounts(measured, given.assumed)
+    found = amounts(large, given.assumed)
     found["custom_metrics"] = DEFAULT_LIMIT
     found["log_gb"] += often["minute"] * (LOG_BYTES - measured.activities["minute"].log_bytes) / 1e9
-    found["lambda_gb_seconds"] = 0
     of_function = {fit.function: fit for fit in fits(kept.values(), functions)}
     for activity, names in PARTS.items():
         for name in names:
             fit = of_function[name]
             requests = _at_full_size(kept[fit.row], "requests")
             waited = requests * given.assumed["milliseconds_per_request"] / 1000
-            worked = fit.seconds / min(1, fit.memory / WHOLE_PROCESSOR_MB)
-            found["lambda_gb_seconds"] += often[activity] * (waited + worked) * fit.memory / 1024
+            most = fit.seconds_left if fit.seconds is None else fit.seconds
+            worked = most / min(1, fit.memory / WHOLE_PROCESSOR_MB)
+            times = looks if activity == "look" else often[activity]
+            found["lambda_gb_seconds"] += times * (waited + worked) * fit.memory / 1024
     records = FULL * RECORD_BYTES / UNIT
     found["dynamodb_reads"] += (often["minute"] + looks) * records + looks * FULL
     stored = {

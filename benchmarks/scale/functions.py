@@ -26,15 +26,22 @@ ROW_OF: Final[Mapping[str, str]] = {
 """Function -> the row that does its work on a cluster. The other two take one event or order, of any cluster."""
 
 
+BUDGETED: Final = frozenset({"plan_quotas", "audit_cluster"})
+"""Rows that play the scheduling model within a budget of steps: below it they grow faster than beyond it.
+
+So what they take at a small size says nothing about full size, and is not extrapolated.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """What a function takes at full size, and what its settings leave for that."""
 
     function: str
     row: str
-    seconds: float
-    """CPU seconds."""
-    mebibytes: float
+    seconds: float | None
+    """CPU seconds; None where it is not known."""
+    mebibytes: float | None
     memory: int
     timeout: int
     measured: bool
@@ -52,7 +59,9 @@ class Fit:
 
     @property
     def fits(self) -> bool:
-        """Whether time and memory are enough."""
+        """Whether time and memory are known to be enough."""
+        if self.seconds is None or self.mebibytes is None:
+            return False
         return self.seconds <= self.seconds_left and self.mebibytes <= self.mebibytes_left
 
 
@@ -63,14 +72,16 @@ def fits(rows: Iterable[Row], functions: Mapping[str, Mapping[str, Any]]) -> Ite
         if name not in by_name:
             continue
         properties, row = functions[function], by_name[name]
+        measured = row["sizes"][-1] >= FULL
+        is_known = measured or name not in BUDGETED
         yield Fit(
             function=function,
             row=name,
-            seconds=_at_full_size(row, row["cpuSecondsBySize"], row["exponent"] or 1),
-            mebibytes=_memory_at_full_size(row),
+            seconds=_at_full_size(row, row["cpuSecondsBySize"], row["exponent"] or 1) if is_known else None,
+            mebibytes=_memory_at_full_size(row) if is_known else None,
             memory=int(properties["MemorySize"]),
             timeout=int(properties["Timeout"]),
-            measured=row["sizes"][-1] >= FULL,
+            measured=measured,
         )
 
 
@@ -94,8 +105,13 @@ def function_table(found: Iterable[Fit]) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for fit in found:
-        about = "" if fit.measured else "about "
-        time = f"{about}{fit.seconds:.1f} | {fit.seconds_left:.1f}"
-        memory = f"{about}{fit.mebibytes:,.0f} | {fit.mebibytes_left:,.0f}"
+        time = f"{_said(fit, fit.seconds)} | {fit.seconds_left:.0f}"
+        memory = f"{_said(fit, fit.mebibytes)} | {fit.mebibytes_left:,.0f}"
         lines.append(f"| `{fit.function}` | {fit.memory:,} MB, {fit.timeout} s | {time} | {memory} |")
     return "\n".join(lines)
+
+
+def _said(fit: Fit, amount: float | None) -> str:
+    if amount is None:
+        return "not known"
+    return f"{'' if fit.measured else 'about '}{amount:,.{0 if amount >= 10 else 1}f}"

@@ -41,7 +41,10 @@ def keep(rows: Iterable[Row], about: Mapping[str, Any]) -> None:
     for name, table in sections(in_order).items():
         begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
         before, _, rest = text.partition(begin)
-        text = f"{before}{begin}{table}{end}{rest.partition(end)[2]}"
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"{PAGE} has no section {name!r}")
+        text = f"{before}{begin}{table}{end}{after}"
     PAGE.write_text(text)
 
 
