@@ -52,7 +52,7 @@ class WaitsFor:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """An earlier estimate of the job, and what came of it. Moments are None beyond 7 days."""
+    """An earlier estimate of the job, and its outcome. Moments are None beyond 7 days."""
 
     made_at: datetime
     half_by: datetime | None

@@ -1,4 +1,4 @@
-"""Estimates that are kept, and what came of earlier ones: one document of a cluster, and a part of it for each team.
+"""Estimates that are kept, and the outcomes of earlier ones: one document of a cluster, and a part of it for each team.
 
 `starts/<cluster>/estimates.json.gz` has everything; `starts/<cluster>/teams/<team>.json.gz` what a member of the team
 may read: its own estimates, and how good those were. Workloads are known by their UIDs; nothing of a job is in it.

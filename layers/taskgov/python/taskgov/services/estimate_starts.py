@@ -1,4 +1,4 @@
-"""Estimate when the waiting jobs of a cluster start, and keep what came of earlier estimates.
+"""Estimate when the waiting jobs of a cluster start, and keep the outcomes of earlier estimates.
 
 `fan_out` calls it for each governed cluster by the schedule `EstimateSchedule`. Futures are played where the queue is
 another one than at the last estimates, or an hour after them (`taskgov.estimates.looks.is_due`); any other look only

@@ -44,7 +44,7 @@ class MeasureStarts:
     failures: Failures
 
     def __call__(self, snapshot: Snapshot) -> list[Measurement]:
-        """Return the values of a look; a failure is reported, and usage is published whatever becomes of these."""
+        """Return the values of a look; a failure is reported, and usage is published in any case."""
         name = snapshot.cluster.name
         try:
             return [*measure_starts(kept_estimates(self.documents, name), snapshot.taken_at)]

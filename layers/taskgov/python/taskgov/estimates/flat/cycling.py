@@ -100,9 +100,7 @@ def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -
     kind = s.kind[job]
     amount = t.kind_amount[kind]
     start = len(s.taken)
-    if t.kind_never[kind] or (
-        amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)
-    ):
+    if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
         mark(t, s, job)
         return
     give(s, queue, amount)

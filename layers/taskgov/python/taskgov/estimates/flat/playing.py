@@ -88,9 +88,7 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     return s
 
 
-def again(
-    t: Terms, s: State, came: Came, block: int, start: int, factor: float, luck: list[int]
-) -> None:
+def again(t: Terms, s: State, came: Came, block: int, start: int, factor: float, luck: list[int]) -> None:
     """Add arrivals of the past as those of a block of the future, which starts at a moment."""
     first, last = came.first[block], came.first[block + 1]
     if first == last:
@@ -170,8 +168,15 @@ def lists(t: Terms, here: Here, now: int) -> State:
 
 
 def many(  # noqa: PLR0913, PLR0917 -- tables by place, for Numba
-    t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, seeds: Sequence[int], asked: Sequence[int],
-    first: list[int], cause: list[int],
+    t: Terms,
+    here: Here,
+    lasting: Lasting,
+    came: Came,
+    play: Play,
+    seeds: Sequence[int],
+    asked: Sequence[int],
+    first: list[int],
+    cause: list[int],
 ) -> None:
     """Play futures, two seeds each, and put when the asked jobs start, and after whom, into `first` and `cause`.
 

@@ -217,8 +217,21 @@ class Lasted:
 
     def lasting(self) -> Lasting:
         return Lasting(
-            self.first, self.times, self.gone, self.one, self.last, self.mix, self.weight, self.law,
-            self.age, self.limit, self.fixed, self.team, len(self.teams), sqrt(self.together), sqrt(1 - self.together),
+            self.first,
+            self.times,
+            self.gone,
+            self.one,
+            self.last,
+            self.mix,
+            self.weight,
+            self.law,
+            self.age,
+            self.limit,
+            self.fixed,
+            self.team,
+            len(self.teams),
+            sqrt(self.together),
+            sqrt(1 - self.together),
         )
 
 
@@ -231,4 +244,6 @@ def came_of(tree: Flat, past: Past, horizon: float, prospects: Mapping[Request, 
         first.append(len(source))
         start += BLOCK
     kinds = [tree.kinds.get(request, -1) for request in past.requests]
-    return Came(at, request, kinds, [prospects.get(request, 0) for request in past.requests], first, source, BLOCK, SPREAD)
+    return Came(
+        at, request, kinds, [prospects.get(request, 0) for request in past.requests], first, source, BLOCK, SPREAD
+    )

@@ -100,9 +100,7 @@ class _Tree:
         """Play futures; return False where jobs may preempt one another without end."""
         seeds = [1 + int(chance.random() * (most - 1)) for _ in range(count) for most in (FIRST, SECOND)]
         first, cause = [0] * (count * len(self.asked)), [0] * (count * len(self.asked))
-        playing.many(
-            self.terms, self.here, self.lasting, self.came, self.until, seeds, self.asked, first, cause
-        )
+        playing.many(self.terms, self.here, self.lasting, self.came, self.until, seeds, self.asked, first, cause)
         if -2 in first:
             return False
         for number, start in enumerate(first):
