@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from taskgov_embedded.deployable import TEMPLATE
 ROOT: Final = Path(__file__).parents[2]
 RESULTS: Final = ROOT / "benchmarks" / "results.json"
 PAGE: Final = ROOT / "docs" / "scale.md"
+PAGE_WIDTH: Final = 120
 Row = Mapping[str, Any]
 
 
@@ -96,7 +98,8 @@ def _measured_on(rows: Sequence[Row]) -> list[str]:
     lines = []
     for (date, commit, python, processor, scale), names in found.items():
         which = "All rows" if len(found) == 1 else ", ".join(f"`{name}`" for name in names)
-        lines.append(f"* {which}: scale {scale:g}, {date}, commit {commit}, Python {python}, {processor}.")
+        text = f"* {which}: scale {scale:g}, {date}, commit {commit}, Python {python}, {processor}."
+        lines += textwrap.wrap(text, PAGE_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     return lines
 
 

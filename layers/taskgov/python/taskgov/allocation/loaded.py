@@ -1,6 +1,6 @@
-"""Which scheduler does a snapshot have? Its objects in a model, made once however often a cluster is asked about.
+"""Which scheduler does a snapshot have? Its objects in a model, made once for all questions about a cluster.
 
-A plan, what comes of it, the audit's search for loops and what-if all begin with the same cluster.
+A plan, its prediction, the audit's search for loops and what-if all begin with the same cluster.
 """
 
 from __future__ import annotations
