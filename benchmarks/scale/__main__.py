@@ -28,6 +28,7 @@ from benchmarks.scale import lockstep, models, writing
 from benchmarks.scale.measured import AIMS, ALL, ON_A_CLUSTER, STARTS, Aim, Measured, shown
 from benchmarks.scale.rows import prepare
 from benchmarks.scale.world import answers, sizes
+from taskgov.bootstrap import ALLOCATIONS
 
 REPEATS: Final = 3
 
@@ -130,6 +131,7 @@ def _apart(row: str, folder: str, number: int) -> dict[str, float]:
 
 
 def _here(row: str, folder: Path, number: int) -> dict[str, float]:
+    gc.set_threshold(ALLOCATIONS)  # as functions have it
     if row == "prepare":
         prepare(folder, number)
         return {}
