@@ -3,8 +3,8 @@
 `make bench-when TRACE=philly.csv` prints the table of docs/when.md. The truth is the replay of the trace. Estimates
 are made at submission for jobs that do not start at once, at 60 s, and at each full hour at which they still wait; all
 jobs of a moment share its futures. They are kept in a file for each size, and a run that was ended goes on from there.
-`--every 4` takes each fourth submission, with all of its estimates. The second half of the trace is scored; a week
-before it gives outcomes to recalibrate with.
+`--every 4` takes each fourth submission, with all of its estimates; `--hours 6` each sixth full hour. The second half
+of the trace is scored; a week before it gives outcomes to recalibrate with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from benchmarks.when_score import Kept, table
+from benchmarks.when_score import PARTS, Kept, table
 from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
 FRESH: Final = 3600.0
-"""Laws and arrivals are made again after so many seconds: what ended meanwhile is not used yet."""
-PARTS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
-"""Quantiles that are kept of each estimate."""
+"""Laws and arrivals are those of the last full hour: what ended since is not used yet."""
+WAITING: Final = 250
+"""The futures of a moment at which so many wait are timed."""
 
 
 class Truth:
@@ -94,6 +94,10 @@ class Truth:
         """Return the jobs that came between two moments and did not start at once."""
         places = range(bisect_left(self._arrivals, first), bisect_left(self._arrivals, last))
         return [job for job in places if self.first.get(job, inf) > self._arrivals[job] + 1e-3]
+
+    def came_by(self, at: float) -> int:
+        """Return how many jobs had come by a moment."""
+        return bisect_right(self._arrivals, at)
 
     def scene(self, at: float) -> tuple[list[int], Scene]:
         """Return who is there at a moment, and the queue as it is."""
@@ -195,8 +199,9 @@ def estimates(
     """Give the estimates of each moment."""
     made, run_times, past = -inf, RunTimes(()), Arrivals((), 0.0)
     for look in looks:
-        if look.at - made >= fresh:
-            made, run_times, past = look.at, RunTimes(truth.history(look.at)), truth.arrivals(look.at)
+        if look.at // fresh * fresh != made:
+            made = look.at // fresh * fresh
+            run_times, past = RunTimes(truth.history(made)), truth.arrivals(made)
         jobs, scene = truth.scene(look.at)
         place = {job: number for number, job in enumerate(jobs)}
         chance = random.Random(f"{seed} {look.at}")
@@ -231,7 +236,7 @@ def measured(truth: Truth, first: float, last: float, given: argparse.Namespace,
     At the end of the file is the last moment that is complete.
     """
     jobs = truth.waiting(first - 7 * DAY, last)[:: given.every]
-    looks = moments(truth, jobs)
+    looks = [look for look in moments(truth, jobs) if look.at % HOUR or look.at // HOUR % given.hours == 0]
     known = [Kept.read(line) for line in file.read_text().splitlines()] if file.exists() else []
     done = known[-1].at if known else -inf
     left = [look for look in looks if look.at > done]
@@ -247,6 +252,24 @@ def measured(truth: Truth, first: float, last: float, given: argparse.Namespace,
     return known
 
 
+def timed(truth: Truth, first: float, last: float, count: int) -> str:
+    """Return the processor time of futures at the first full hour after which at least `WAITING` jobs wait."""
+    starts = sorted(truth.first.values())
+    hours = (hour * HOUR for hour in range(int(first // HOUR) + 1, int(last // HOUR)))
+    at = next((at for at in hours if truth.came_by(at) - bisect_right(starts, at) >= WAITING), None)
+    if at is None:
+        return f"never {WAITING} jobs wait"
+    _, scene = truth.scene(at)
+    waiting = [place for place, present in enumerate(scene.present) if present.held is None]
+    run_times, past = RunTimes(truth.history(at)), truth.arrivals(at)
+    took = []
+    for watched in (waiting[-1:], waiting):
+        begun = time.process_time()
+        waits_of_each(scene, watched, run_times, past, random.Random(1), Drawing(count))
+        took.append(time.process_time() - begun)
+    return f"{took[0]:.1f} s for the last of {len(waiting)}, {took[1]:.1f} s for all"
+
+
 def main() -> None:
     """Print a table for each size."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -255,12 +278,15 @@ def main() -> None:
     options.add_argument("--limit", type=int, default=100, help="borrow limit of everybody, in percent")
     options.add_argument("--batch", type=int, default=60, help="seconds of freed quota that are gathered for a look")
     options.add_argument("--half", choices=("first", "second"), default="second")
-    options.add_argument("--every", type=int, default=1, help="take one of so many submissions")
+    options.add_argument("--every", type=int, default=1, help="take one of so many submissions, with all its estimates")
+    options.add_argument("--hours", type=int, default=1, help="estimate at one of so many full hours")
     options.add_argument("--futures", type=int, default=50)
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--keep", type=Path, default=Path(".when"), help="folder of the estimates that are made")
+    options.add_argument("--plot", type=Path, metavar="FILE", help="draw it (SVG, PNG or PDF; needs matplotlib)")
     given = options.parse_args()
+    sizes: list[tuple[int, list[Kept], float]] = []
     given.keep.mkdir(parents=True, exist_ok=True)
     past = past_of(read_trace(given.trace))
     for gpus in map(int, given.gpus.split(",")):
@@ -268,12 +294,18 @@ def main() -> None:
         terms = terms_of(Candidate(Rule.TODAY, given.limit), use, basis_of_use(past.teams, gpus, use))
         truth, end = Truth(past, setting_of(terms, given.batch)), past.pieces[-1].arrival
         first, last = (end / 2, end) if given.half == "second" else (end / 8, end / 2)
-        file = given.keep / f"{given.half}-{gpus}-every{given.every}-{given.futures}-{given.seed}.jsonl"
+        file = given.keep / f"{given.half}-{gpus}-{given.every}-{given.hours}-{given.futures}-{given.seed}.jsonl"
         begun = time.process_time()
         known = measured(truth, first, last, given, file)
-        for line in table(f"{gpus} GPUs", known, first, last):
+        took = time.process_time() - begun
+        for line in table(f"{gpus} GPUs", known, first, timed(truth, first, last, 100)):
             print(line, flush=True)
-        print(f"CPU of this run: {time.process_time() - begun:.0f} s\n", flush=True)
+        print(f"{given.futures} futures for each moment; {took:.0f} s of CPU in this run\n", flush=True)
+        sizes.append((gpus, known, first))
+    if given.plot is not None:
+        from benchmarks.when_plot import plot  # noqa: PLC0415 - matplotlib is there for whoever draws
+
+        plot(f"Estimates of starts on {given.trace.stem}", sizes, given.plot)
 
 
 if __name__ == "__main__":

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from taskgov.estimates.quantiles import Estimate
-from taskgov.estimates.recalibration import Outcome, recalibrated
+from taskgov.estimates.quantiles import HALF, NINE, Estimate
+from taskgov.estimates.recalibration import WINDOW, Outcome, known, recalibrated
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+PARTS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, HALF, 0.6, 0.7, 0.8, 0.85, NINE, 0.95)
+"""Quantiles that are kept of each estimate."""
+LEAST: Final = 100
+"""A team with so many estimates has a line of its own."""
 
 
 class Kept(NamedTuple):
@@ -23,23 +28,124 @@ class Kept(NamedTuple):
     job: int
     team: str
     number: int
+    """0 at submission, 1 after 60 s, 2 at a full hour."""
     came: float
     start: float
-    waits: tuple[float, ...]
-    simple: tuple[float, float, float]
+    waits: Sequence[float]
+    """The quantiles `PARTS` of what the futures said."""
+    simple: Sequence[float]
+    """What the three baselines say."""
     futures: int
     took: float
+    """Processor time."""
 
     @classmethod
     def read(cls, line: str) -> Self:
         """Return what a line of a file says."""
         return cls(*json.loads(line))
 
+    def raw(self) -> Estimate:
+        """Return the two quantiles."""
+        return Estimate(self.waits[PARTS.index(HALF)], self.waits[PARTS.index(NINE)])
 
-def recalibrated_all(kept: Sequence[Kept]) -> Iterator[tuple[Kept, Estimate, Estimate]]:
-    """Give each estimate as it was drawn and as it is given, with the outcomes known at its moment."""
-    raise NotImplementedError
+
+class Given(NamedTuple):
+    """An estimate as it is given, and how it is scored."""
+
+    kept: Kept
+    scored: Scored
 
 
-def table(title: str, kept: Sequence[Kept], first: float, last: float) -> Iterator[str]:
-    yield title
+def given_of(kept: Sequence[Kept], *, correct: bool = True) -> list[Given]:
+    """Return estimates as they are given, each corrected by the outcomes that were known at its moment.
+
+    Those of one moment and team share a correction. Beyond the last `2 * WINDOW` estimates of a team nothing counts.
+    """
+    own: dict[str, deque[Outcome]] = {}
+    everybody: deque[Outcome] = deque(maxlen=2 * WINDOW)
+    end = max((one.at for one in kept), default=0.0)
+    found = []
+    known_ones: dict[tuple[float, str], list[Outcome]] = {}
+    for one in sorted(kept, key=lambda one: (one.at, one.job)):
+        raw = estimate = one.raw()
+        if correct:
+            key = (one.at, one.team)
+            if key not in known_ones:
+                of_team = known(list(own.get(one.team, ())), one.at)
+                enough = of_team if len(of_team) >= WINDOW // 10 else known(list(everybody), one.at)
+                known_ones = {key: enough}
+            estimate, _ = recalibrated(raw, one.team, known_ones[key], one.at)
+            outcome = Outcome(one.team, one.at, raw, estimate, one.start)
+            own.setdefault(one.team, deque(maxlen=2 * WINDOW)).append(outcome)
+            everybody.append(outcome)
+        started = one.start < inf
+        waited = (one.start if started else end) - one.at
+        found.append(Given(one, Scored(one.team, estimate, waited, started, at_submission=one.number == 0)))
+    return found
+
+
+class Row(NamedTuple):
+    """A line of the table: what was asked for and what was measured."""
+
+    name: str
+    required: str
+    stretch: str
+    measured: str
+    raw: str
+
+
+def table(title: str, kept: Sequence[Kept], first: float, cpu: str) -> Iterator[str]:
+    """Give the table of a size: estimates of submissions from a moment on count, earlier ones only correct them."""
+    sides = [[one for one in given_of(kept, correct=correct) if one.kept.came >= first] for correct in (True, False)]
+    columns = [_cells(side) for side in sides]
+    number = len(sides[0])
+    jobs = sum(one.kept.number == 0 for one in sides[0])
+    yield f"| {title}: {number:,} estimates of {jobs:,} jobs | required | stretch | measured | not recalibrated |"
+    yield "| --- | --- | --- | --- | --- |"
+    for (name, required, stretch), measured, raw in zip(AIMS, *columns, strict=True):
+        yield f"| {name} | {required} | {stretch} | {measured} | {raw} |"
+    yield f"| CPU for 100 futures with 250 waiting jobs | at most 5 s | at most 2 s | {cpu} | |"
+    found = score([one.scored for one in sides[0]])
+    yield ""
+    yield f"{found.beyond} beyond the horizon; {found.open} whose nine of ten is neither over nor hit"
+    for team, own in by_team([one.scored for one in sides[0]], LEAST).items():
+        yield f"{team}: {own.number:,} estimates, P50 covers {own.half:.0%}, P90 covers {own.nine:.0%}"
+
+
+AIMS: Final = (
+    ("P50 covers", "45 to 55 %", ""),
+    ("P90 covers", "85 to 95 %", "88 to 92 %"),
+    (f"P90 covers, the worst team of {LEAST} estimates or more", "at least 80 %", ""),
+    ("within a factor of 2, at submission", "at least 66 %", "at least 72 %"),
+    ("median error of P50", "", ""),
+    ("of the best baseline", "", ""),
+    ("one divided by the other", "at most 0.72", "at most 0.6"),
+    ("median P90/P50, at submission", "at most 3", "at most 2.2"),
+)
+
+
+def _cells(side: Sequence[Given]) -> list[str]:
+    scored = [one.scored for one in side]
+    total, teams = score(scored), by_team(scored, LEAST)
+    own, best = errors(side)
+    worst = min(teams, key=lambda team: teams[team].nine, default="")
+    return [
+        f"{total.half:.0%}",
+        f"{total.nine:.0%}",
+        f"{teams[worst].nine:.0%} ({worst})" if worst else "none",
+        f"{total.within:.0%}",
+        f"{own / 60:.0f} min",
+        f"{best / 60:.0f} min",
+        f"{own / best:.2f}" if best else "n/a",
+        f"{total.spread:.1f}",
+    ]
+
+
+def errors(side: Sequence[Given]) -> tuple[float, float]:
+    """Return the median error of the half, and that of the best baseline on the same estimates, in seconds."""
+    counted = [one for one in side if one.scored.started and isfinite(one.scored.estimate.half)]
+    if not counted:
+        return nan, nan
+    own = median(abs(one.scored.estimate.half - one.scored.waited) for one in counted)
+    best = min(median(abs(one.kept.simple[place] - one.scored.waited) for one in counted) for place in range(3))
+    return own, best

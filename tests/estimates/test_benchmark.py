@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.when import COLUMNS, Truth, evenly, looks_at, measured
+from benchmarks.when import Truth, measured, moments, timed
+from benchmarks.when_score import PARTS, Kept, errors, given_of, table
 from taskgov.advice.candidates import TeamTerms, Terms
 from taskgov.advice.past import Past, Piece
 from taskgov.advice.playing import setting_of
 from taskgov.estimates.requests import sound
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DAY = 86400.0
 
@@ -27,16 +32,21 @@ def truth() -> Truth:
     return Truth(Past.of(pieces), setting_of(terms, 60))
 
 
-def test_estimates_are_made_at_submission_at_60_s_and_each_hour_while_a_job_waits(truth: Truth) -> None:
+def test_estimates_are_made_at_submission_at_60_s_and_at_each_full_hour_while_a_job_waits(truth: Truth) -> None:
     jobs = truth.waiting(0, 8 * DAY)
     assert jobs
     for job in jobs[:40]:
         came, start = truth.pieces[job].arrival, truth.first[job]
-        looks = [look.at - came for look in looks_at(truth, [job], 10**4)]
-        assert [round(after) for after in looks[:3]] == [0, 60, 3600][: len(looks)]
-        assert all(after < start - came for after in looks)
-        assert len(looks) >= 1 + (start - came) // 3600
-    assert {look.number for look in looks_at(truth, jobs, 1)} == {0}
+        made = [(look.at, look.jobs[job]) for look in moments(truth, [job])]
+        assert made[0] == (came, 0)
+        assert all(came <= at < start for at, _ in made)
+        assert [at for at, number in made if number == 1] == ([came + 60] if came + 60 < start else [])
+        full = [at for at, number in made if number == 2]
+        assert all(at % 3600 == 0 and at > came + 60 for at in full)
+        assert len(full) >= (start - came) // 3600 - 1
+    everybody = moments(truth, jobs)
+    assert [look.at for look in everybody] == sorted({look.at for look in everybody})
+    assert max(len(look.jobs) for look in everybody) > 1
 
 
 def test_what_is_known_at_a_moment_says_nothing_of_later(truth: Truth) -> None:
@@ -53,14 +63,62 @@ def test_what_is_known_at_a_moment_says_nothing_of_later(truth: Truth) -> None:
         assert all(coming.after >= 0 for coming in truth.arrivals(at).again(DAY, random.Random(1)))  # noqa: S311
 
 
-def test_submissions_are_taken_evenly() -> None:
-    assert evenly(range(100), 4) == [12, 37, 62, 87]
-    assert evenly([1, 2], 5) == [1, 2]
+def given_of_bench(folder: Path, futures: int = 15) -> argparse.Namespace:
+    return argparse.Namespace(every=4, hours=2, futures=futures, horizon=3.0, seed=1, keep=folder)
 
 
-def test_a_size_has_a_row_with_and_one_without_recalibration(truth: Truth) -> None:
-    given = argparse.Namespace(half="second", warm=25, sample=12, looks=2, futures=15, horizon=3.0, seed=1, trail=False)
-    rows = [line for line in measured(truth, 6, given) if line.startswith("|")]
-    assert [row.split("|")[1].strip() for row in rows] == ["6", "6, not recalibrated"]
-    assert all(row.count("|") == len(COLUMNS) + 1 for row in rows)
-    assert 12 <= int(rows[0].split("|")[2]) <= 24
+def test_a_run_that_was_ended_goes_on_and_comes_to_the_same(truth: Truth, tmp_path: Path) -> None:
+    given = given_of_bench(tmp_path)
+    whole = measured(truth, 4 * DAY, 8 * DAY, given, tmp_path / "whole")
+    lines = (tmp_path / "whole").read_text().splitlines(keepends=True)
+    assert len(lines) == len(whole) > 40
+    cut = next(place for place in range(len(lines) // 2, len(lines)) if whole[place].at != whole[place - 1].at)
+    (tmp_path / "part").write_text("".join(lines[:cut]))
+    again = measured(truth, 4 * DAY, 8 * DAY, given, tmp_path / "part")
+    assert [(one.at, one.job) for one in again] == [(one.at, one.job) for one in whole]
+    assert [tuple(one.waits) for one in again] == [one.waits for one in whole]
+    read = [Kept.read(line) for line in lines]
+    assert [one.raw() for one in read] == [one.raw() for one in whole]
+    rows = list(table("6 GPUs", whole, 4 * DAY, "1 s"))
+    scored = sum(one.came >= 4 * DAY for one in whole)  # the others only correct
+    assert rows[0].startswith(f"| 6 GPUs: {scored} estimates of")
+    assert all(row.count("|") == 6 for row in rows if row.startswith("|"))
+
+
+def kept(at: float, waited: float, half: float = 600.0, **more: object) -> Kept:
+    waits = [half * (0.2 + part) for part in PARTS]
+    one = Kept(at, int(at), "a", 0, at, at + waited, waits, (waited, 2 * waited, 3 * waited), 50, 0.1)
+    return one._replace(**more)  # type: ignore[arg-type]
+
+
+def test_estimates_are_corrected_by_what_was_known_and_by_nothing_else() -> None:
+    late = [kept(1000.0 * place, 6000.0) for place in range(80)]
+    given = given_of(late)
+    raw = late[0].raw()
+    assert [one.scored.estimate for one in given[:20]] == [raw] * 20
+    assert given[-1].scored.estimate.half > 1.5 * raw.half
+    assert given[-1].scored.estimate.nine > 2 * raw.nine
+    changed = [*late[:60], *(one._replace(start=one.at + 1.0) for one in late[60:])]
+    assert [one.scored.estimate for one in given_of(changed)[:61]] == [one.scored.estimate for one in given[:61]]
+    assert {one.scored.estimate for one in given_of(late, correct=False)} == {raw}
+
+
+def test_the_error_stands_beside_that_of_the_best_baseline() -> None:
+    own, best = errors(given_of([kept(1000.0 * place, 500.0) for place in range(10)], correct=False))
+    assert (own, best) == (pytest.approx(abs(600 * 0.7 - 500)), 0.0)
+
+
+def test_the_futures_of_a_full_queue_are_timed(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert timed(truth, 0.0, 8 * DAY, 2) == "never 250 jobs wait"
+    monkeypatch.setattr("benchmarks.when.WAITING", 3)
+    assert " s for the last of " in timed(truth, 0.0, 8 * DAY, 2)
+
+
+@pytest.mark.plots
+def test_two_pictures_are_drawn_for_each_size(tmp_path: Path) -> None:
+    from benchmarks.when_plot import plot
+
+    chance = random.Random(1)  # noqa: S311 -- the same each time, no secret
+    some = [kept(1000.0 * place, chance.uniform(10, 90_000)) for place in range(300)]
+    plot("made up", [(6, some, 0.0), (7, some[:50], 0.0)], tmp_path / "a.svg")
+    assert "7 GPUs: median error of the half" in (tmp_path / "a.svg").read_text()

@@ -6,8 +6,9 @@
 | team and GPUs; team | |
 | GPUs; everybody | |
 
-Each law counts its last jobs, `LAST` of a team (or owner) and GPUs and `MORE` of a wider group. A wider group counts as
-`WIDER` jobs of a narrower one, so that a group without history is its wider group, and one with 60 jobs is nearly
+Each law counts the jobs that started last, as many as it takes for `LAST` ends of a team (or owner) and GPUs and `MORE`
+of a wider group: of a burst nearly all still run, and those that ended already are the short ones. A wider group counts
+as `WIDER` jobs of a narrower one, so that a group without history is its wider group, and one with 40 jobs is nearly
 itself alone. Of a job that runs already, the groups count by how many of their jobs got as old.
 Nothing at all is known (from a minute to a week, each length as likely as its double) with a weight of `VAGUE` beside
 the square of how many jobs everybody's law counts: with 3 jobs that is two of three draws, with 60 one of 180. So an
@@ -16,6 +17,7 @@ estimate from a handful of records is never sharp.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.requests import Ran, Request
 
-LAST: Final = 30
+LAST: Final = 40
 MORE: Final = 300
 WIDER: Final = 5.0
 VAGUE: Final = 20.0
@@ -61,7 +63,7 @@ def groups_of(request: Request) -> Iterator[Group]:
 
 
 def _most(group: Group) -> int:
-    """Return how many jobs of a group count."""
+    """Return of how many jobs of a group the ends count."""
     narrow = {"team": 3, "owner": 4}
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
 
@@ -107,11 +109,13 @@ class RunTimes:
 
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
         self._seen: dict[Group, list[tuple[float, bool]]] = {(): []}
+        ended: Counter[Group] = Counter()
         for ran in sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True):
             for group in groups_of(ran.request):
                 seen = self._seen.setdefault(group, [])
-                if len(seen) < _most(group):
+                if ended[group] < _most(group):
                     seen.append((ran.seconds, ran.ended))
+                    ended[group] += ran.ended
         self._laws: dict[Group, Law] = {}
 
     def law(self, group: Group) -> Law:

@@ -1,6 +1,5 @@
 """Futures of a flat queue on plain numbers: one cohort or lone queue, one flavor and resource, fair sharing.
 
-The decisions of `taskgov.futures`, in functions on lists of numbers. Only what starts is drawn, and only as far as it
-takes: a future of a queue with hundreds of waiting jobs takes milliseconds. All functions but those of `tabling` are
-written so that Numba compiles them as they are (`benchmarks.compiled`); nothing here needs it.
+The decisions of `taskgov.futures`, in functions on lists of numbers. Run times are drawn when a job starts, arrivals
+six hours at a time, so that a future costs only as much as it is played: milliseconds with hundreds of waiting jobs.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappush
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.flat.luck import seconds_of
 from taskgov.estimates.flat.standing import (
@@ -29,6 +29,8 @@ from taskgov.estimates.flat.standing import (
 from taskgov.estimates.flat.taking import finds_victims, give_back
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from taskgov.estimates.flat.standing import State
     from taskgov.estimates.flat.tables import Here, Lasting, Terms
 
@@ -51,38 +53,39 @@ def notice(t: Terms, s: State, look: int, now: int) -> int:
     return look
 
 
-def cycle(
-    t: Terms, s: State, here: Here, lasting: Lasting, shared: list[float], luck: list[int], ends: Ends, now: int
-) -> None:
+class Lots(NamedTuple):
+    """What the run times of one future are drawn from."""
+
+    lasting: Lasting
+    shared: Sequence[float]
+    """What the jobs of each team have in common."""
+    luck: list[int]
+
+
+def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> None:
     """Look at one head of each queue: admit, preempt, or mark as inadmissible."""
-    while len(s.taken) > 0:
-        s.taken.pop()
-    entries = [(0, 0.0, 0, 0, 0, 0, 0, 0)]
-    entries.pop()
+    s.taken.clear()
+    entries: list[Entry] = []
     for queue in range(len(t.nominal)):
         if s.active[queue] > 0:
             nominate(t, s, here, queue, entries)
     if len(entries) > 1:
         entries.sort()
-    held = [0 for _ in range(0)]
-    gone = [0 for _ in range(0)]
+    held: list[int] = []
+    gone: list[int] = []
     for _, _, _, _, _, job, start, end in entries:
         kind = s.kind[job]
         queue, amount = t.kind_queue[kind], t.kind_amount[kind]
         if not fits_after(t, s, job, gone, start, end):
             push(t, s, job)
         elif start == end:
-            give(s, queue, amount)
-            if s.sticky[queue] == job:
-                s.sticky[queue] = NOBODY
-            hold(t, s, job, now)
-            begin(s, ends, job, now, run_of(s, lasting, shared, luck, job))
-            again = first_start(s, job, now)
-            if job < len(here.kind):
-                s.counts[UNSEEN] -= again * here.watched[job]
+            admit(t, s, job, now)
+            begin(s, ends, job, now, run_of(s, lots, job))
+            if s.first[job] < 0:
+                s.first[job], s.cause[job] = now, s.counts[LAST]
+                s.counts[UNSEEN] -= here.watched[job] if job < len(here.kind) else 0
         else:
-            for place in range(start, end):
-                gone.append(s.taken[place])
+            gone += s.taken[start:end]
             give(s, queue, amount)
             held.append(job)
             s.sticky[queue] = job
@@ -155,18 +158,19 @@ def begin(s: State, ends: Ends, job: int, now: int, run_time: int) -> None:
     heappush(ends, (now + run_time, s.counts[NUMBER], job))
 
 
-def first_start(s: State, job: int, now: int) -> int:
-    """Note that a job starts; return 1 if it is the first time."""
-    if s.first[job] >= 0:
-        return 0
-    s.first[job] = now
-    s.cause[job] = s.counts[LAST]
-    return 1
+def admit(t: Terms, s: State, job: int, now: int) -> None:
+    """Give a job what it requests."""
+    kind = s.kind[job]
+    queue = t.kind_queue[kind]
+    give(s, queue, t.kind_amount[kind])
+    if s.sticky[queue] == job:
+        s.sticky[queue] = NOBODY
+    hold(t, s, job, now)
 
 
-def run_of(s: State, lasting: Lasting, shared: list[float], luck: list[int], job: int) -> int:
+def run_of(s: State, lots: Lots, job: int) -> int:
     """Return how long a job runs in all, in microseconds: drawn when it starts for the first time."""
     if s.run[job] < 0:
-        seconds = seconds_of(lasting, s.prospect[job], shared, luck)
+        seconds = seconds_of(lots.lasting, s.prospect[job], lots.shared, lots.luck)
         s.run[job] = max(round(seconds * MICRO), MICRO)
     return s.run[job]

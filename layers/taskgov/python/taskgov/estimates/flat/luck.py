@@ -36,7 +36,7 @@ def normal(luck: list[int]) -> float:
     return sqrt(-2.0 * log(uniform(luck))) * cos(2.0 * pi * uniform(luck))
 
 
-def seconds_of(lasting: Lasting, prospect: int, shared: list[float], luck: list[int]) -> float:
+def seconds_of(lasting: Lasting, prospect: int, shared: Sequence[float], luck: list[int]) -> float:
     """Return a run time in all, as `taskgov.estimates.run_times.Prospect.draw` does."""
     if lasting.fixed[prospect] >= 0:
         return lasting.fixed[prospect]

@@ -6,7 +6,7 @@ from heapq import heappop
 from math import exp
 from typing import TYPE_CHECKING, Final
 
-from taskgov.estimates.flat.cycling import MICRO, begin, cycle, notice, run_of
+from taskgov.estimates.flat.cycling import MICRO, Ends, Lots, begin, cycle, notice, run_of
 from taskgov.estimates.flat.luck import normal, not_below, uniform
 from taskgov.estimates.flat.standing import (
     ACTIVE,
@@ -39,56 +39,65 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     `counts[SUSPICIOUS]` is 1 where jobs may preempt one another without end: then the rest is not played.
     """
     s = new_state(t, here, play.now)
-    shared = [normal(luck) for _ in range(lasting.teams)]
+    lots = Lots(lasting, [normal(luck) for _ in range(lasting.teams)], luck)
     factor = exp(came.spread * normal(luck))
-    ends = [(0, 0, 0)]
-    ends.pop()
+    ends: Ends = []
     block, edge = 0, play.now
-    arrived, look, now = 0, NEVER, play.now
-    while s.counts[SUSPICIOUS] == 0:
-        while len(ends) > 0 and s.number[ends[0][2]] != ends[0][1]:
-            heappop(ends)
-        due = s.came[arrived] if arrived < len(s.came) else NEVER
-        if len(ends) > 0 and ends[0][0] < due:
-            due = ends[0][0]
-        due = min(due, look)
-        if due >= edge and edge < play.until and block + 1 < len(came.first):
-            again(t, s, came, block, edge, factor, luck)
+    arrived, look = 0, NEVER
+    while not s.counts[SUSPICIOUS] and s.counts[UNSEEN]:
+        now = min(due(s, ends, arrived), look)
+        if now >= edge and edge < play.until and block + 1 < len(came.first):
+            again(s, came, block, edge, factor, luck)
             block += 1
             edge += round(came.block) * MICRO
             continue
-        if due > play.until or due == NEVER:
+        if now > play.until:
             break
-        now = due
-        while len(ends) > 0 and ends[0][0] == now:
-            _, number, job = heappop(ends)
-            if s.number[job] == number:
-                s.counts[NEWS] += 1
-                leave(t, s, job)
-                if job < len(here.kind):
-                    s.counts[LAST] = job
+        leave_all(t, s, ends, now, len(here.kind))
         while arrived < len(s.came) and s.came[arrived] == now:
-            s.counts[NEWS] += 1
-            if arrived < len(here.kind) and here.since[arrived] >= 0:
-                whole = run_of(s, lasting, shared, luck, arrived)
-                begin(s, ends, arrived, now, max(whole - (now - here.since[arrived]), MICRO))
-            else:
-                push(t, s, arrived)
+            arrive(t, s, here, lots, ends, arrived)
             arrived += 1
         if look == now:
             look = NEVER
             s.counts[DUE] = 0
             release(t, s)
         look = notice(t, s, look, now)
-        while s.counts[ACTIVE] > 0 and s.counts[SUSPICIOUS] == 0:
-            cycle(t, s, here, lasting, shared, luck, ends, now)
+        while s.counts[ACTIVE] and not s.counts[SUSPICIOUS]:
+            cycle(t, s, here, lots, ends, now)
             look = notice(t, s, look, now)
-        if s.counts[UNSEEN] == 0:
-            break
     return s
 
 
-def again(t: Terms, s: State, came: Came, block: int, start: int, factor: float, luck: list[int]) -> None:
+def due(s: State, ends: Ends, arrived: int) -> int:
+    """Return when a job ends or comes next; ends of jobs that were preempted meanwhile are left out."""
+    while ends and s.number[ends[0][2]] != ends[0][1]:
+        heappop(ends)
+    comes = s.came[arrived] if arrived < len(s.came) else NEVER
+    return min(ends[0][0], comes) if ends else comes
+
+
+def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
+    """Let jobs end whose moment it is; note which of the first `there` was the last."""
+    while ends and ends[0][0] == now:
+        _, number, job = heappop(ends)
+        if s.number[job] == number:
+            s.counts[NEWS] += 1
+            leave(t, s, job)
+            if job < there:
+                s.counts[LAST] = job
+
+
+def arrive(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, job: int) -> None:
+    """Let a job come; one that ran at the beginning goes on."""
+    s.counts[NEWS] += 1
+    if job < len(here.kind) and here.since[job] >= 0:
+        now = s.came[job]
+        begin(s, ends, job, now, max(run_of(s, lots, job) - (now - here.since[job]), MICRO))
+    else:
+        push(t, s, job)
+
+
+def again(s: State, came: Came, block: int, start: int, factor: float, luck: list[int]) -> None:
     """Add arrivals of the past as those of a block of the future, which starts at a moment."""
     first, last = came.first[block], came.first[block + 1]
     if first == last:
@@ -137,37 +146,37 @@ def lists(t: Terms, here: Here, now: int) -> State:
     """Return the state before anybody is counted."""
     jobs, kinds, queues = len(here.kind), len(t.kind_queue), len(t.nominal)
     return State(
-        [here.kind[job] for job in range(jobs)],
-        [here.prospect[job] for job in range(jobs)],
-        [now for _ in range(jobs)],
-        [here.place[job] for job in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [0 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [-1 for _ in range(jobs)],
-        [0 for _ in range(jobs)],
-        [0 for _ in range(jobs)],
-        [-1 for _ in range(kinds)],
-        [-1 for _ in range(kinds)],
-        [0 for _ in range(kinds)],
-        [0 for _ in range(kinds)],
-        [0 for _ in range(queues)],
-        [-1 for _ in range(queues)],
-        [0 for _ in range(queues)],
-        [-1 for _ in range(queues)],
-        [-1 for _ in range(queues)],
-        [-1 for _ in range(queues)],
-        [0.0 for _ in range(queues)],
-        [0 for _ in range(0)],
-        [0 for _ in range(COUNTS)],
+        kind=list(here.kind),
+        prospect=list(here.prospect),
+        came=[now] * jobs,
+        place=list(here.place),
+        run=[-1] * jobs,
+        since=[-1] * jobs,
+        number=[0] * jobs,
+        first=[-1] * jobs,
+        cause=[NOBODY] * jobs,
+        behind=[NOBODY] * jobs,
+        older=[NOBODY] * jobs,
+        newer=[NOBODY] * jobs,
+        blamed=[0] * jobs,
+        blamed_at=[0] * jobs,
+        head=[NOBODY] * kinds,
+        tail=[NOBODY] * kinds,
+        size=[0] * kinds,
+        marked=[0] * kinds,
+        used=[0] * queues,
+        newest=[NOBODY] * queues,
+        active=[0] * queues,
+        sticky=[NOBODY] * queues,
+        at=[NOBODY] * queues,
+        refused=[NOBODY] * queues,
+        share=[0.0] * queues,
+        taken=[],
+        counts=[0] * COUNTS,
     )
 
 
-def many(  # noqa: PLR0913, PLR0917 -- tables by place, for Numba
+def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
     t: Terms,
     here: Here,
     lasting: Lasting,

@@ -31,7 +31,7 @@ class Flat(NamedTuple):
 
     terms: Terms
     here: Here
-    index: Sequence[int]
+    jobs: Sequence[int]
     """Index in the scene of each job of `here`."""
     kinds: Mapping[Request, int]
     """The kind of each request that may come."""
@@ -54,7 +54,7 @@ def flat(scene: Scene, watched: Sequence[int], requests: Sequence[Request]) -> l
     if not scene.setting.config.fair_sharing or accepts(scene.setting, jobs):
         return None
     count = Count(scene.setting, jobs)
-    kind_of = {index: kind for index, kind in zip(jobs.index, count.kind_of, strict=True)}
+    kind_of = dict(zip(jobs.index, count.kind_of, strict=True))
     of_request: dict[Request, Kind] = {}
     place = len(scene.present)
     for request, work in zip(requests, newcomers, strict=True):
@@ -167,7 +167,7 @@ def lasting_of(
 ) -> tuple[Lasting, list[int], dict[Request, int]]:
     """Return the run times of who is there and of who may come, and the prospect of each job and request."""
     table = Lasted(run_times, together)
-    of_job = [table.row(job.request, job.ran, job.fixed) for job in (scene.present[index] for index in tree.index)]
+    of_job = [table.row(job.request, job.ran, job.fixed) for job in (scene.present[index] for index in tree.jobs)]
     of_request = {request: table.row(request, 0.0, None) for request in requests if request in tree.kinds}
     return table.lasting(), of_job, of_request
 
@@ -179,8 +179,13 @@ class Lasted:
         self.run_times, self.together = run_times, together
         self.rows: dict[tuple[Request, float, float | None], int] = {}
         self.laws: dict[int, int] = {}
-        self.first, self.times, self.gone, self.one, self.last = [0], [], [], [], []  # type: tuple[list, ...]
-        self.mix, self.weight, self.law = [0], [], []  # type: tuple[list, ...]
+        self.first, self.mix = [0], [0]
+        self.times: list[float] = []
+        self.gone: list[float] = []
+        self.one: list[float] = []
+        self.last: list[float] = []
+        self.weight: list[float] = []
+        self.law: list[int] = []
         self.age: list[float] = []
         self.limit: list[float] = []
         self.fixed: list[float] = []
@@ -216,6 +221,7 @@ class Lasted:
         self.team.append(self.teams.setdefault(request.team, len(self.teams)))
 
     def lasting(self) -> Lasting:
+        """Return the tables."""
         return Lasting(
             self.first,
             self.times,

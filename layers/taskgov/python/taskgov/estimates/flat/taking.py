@@ -37,8 +37,7 @@ def finds_victims(t: Terms, s: State, job: int) -> bool:
         return True
     for place in range(start, len(s.taken)):
         give_back(t, s, s.taken[place])
-    while len(s.taken) > start:
-        s.taken.pop()
+    del s.taken[start:]
     return False
 
 
@@ -95,7 +94,7 @@ def is_before(t: Terms, s: State, one: int, other: int, queue: int, at: list[int
     return s.place[mine] < s.place[theirs]
 
 
-def first_pass(t: Terms, s: State, job: int, within: bool) -> bool:  # noqa: FBT001 -- by place, for Numba
+def first_pass(t: Terms, s: State, job: int, within: bool) -> bool:  # noqa: FBT001 -- asked most of all: a keyword costs as much again
     """Apply the first strategy until the job fits."""
     kind = s.kind[job]
     queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]

@@ -1,8 +1,9 @@
-"""How long do jobs wait in many futures of flat queues, and after whose end do they start?"""
+"""How long jobs wait in many futures of flat queues, and after whose end they start."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -26,7 +27,8 @@ CHUNK: Final = 4
 """So many futures are played before the time is looked at again."""
 
 
-class Futures(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Futures:
     """How futures are drawn: how many, for how long (seconds), and how alike run times of a team are."""
 
     count: int
@@ -86,7 +88,7 @@ class _Tree:
     """The futures of one tree so far."""
 
     def __init__(self, tree: Flat, scene: Scene, past: Past, run_times: RunTimes, futures: Futures) -> None:
-        self.terms, self.index, self.now = tree.terms, tree.index, scene.now
+        self.terms, self.index, self.now = tree.terms, tree.jobs, scene.now
         self.lasting: Lasting
         self.lasting, prospect, of_request = lasting_of(tree, scene, run_times, past.requests, futures.together)
         self.came: Came = came_of(tree, past, futures.horizon, of_request)
