@@ -30,9 +30,9 @@ FULL: Final = 100
 """With so many outcomes an error is corrected by half of it."""
 STEP: Final = 0.03
 """By how much a hit lowers the logarithm of nine of ten, times 0.1; a miss raises it, times 0.9."""
-LEAST: Final = -0.5
+LEAST: Final = -3.0
 MOST: Final = 3.0
-"""Nine of ten is moved no further: from 0.6 times to 20 times what the futures said."""
+"""Nine of ten is moved no further: from a twentieth to 20 times what the futures said."""
 SHORTEST: Final = 30.0
 """Waits below are as this, in seconds: nobody minds an error of them."""
 
