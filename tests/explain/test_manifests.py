@@ -184,7 +184,7 @@ def test_pods_of_a_group_are_one_workload() -> None:
         ([manifest("Job", {})], r"Job train: spec.template.spec.containers: \(missing\) - must be a list"),
         ([manifest("Job", {"parallelism": "two", "template": TEMPLATE})], 'spec.parallelism: "two" - must be a whole'),
         ([manifest("Job", {"template": [1]})], r"spec.template: \[1\] - must be a mapping"),
-        ([manifest("TFJob", {"tfReplicaSpecs": {"Boss": {}}})], "Boss: {} - is none of Chief, Master, PS, Worker"),
+        ([manifest("TFJob", {"tfReplicaSpecs": {"Boss": {}}})], "Boss: {} - is not one of Chief, Master, PS, Worker"),
         ([manifest("StatefulSet", {"replicas": -1, "template": TEMPLATE})], "spec.replicas: -1 - must be a whole"),
         ([manifest("Deployment", {"replicas": 0, "template": TEMPLATE})], "must be 1 to 1,000 to be tried here"),
         ([manifest("RayJob", {"clusterSelector": {"a": "b"}})], "a job on a cluster that runs already is not queued"),

@@ -228,7 +228,7 @@ def test_variables_that_are_missing_are_named_all_at_once() -> None:
         forge_of({"GITHUB_ACTIONS": "true"})
     with pytest.raises(typer.BadParameter, match="CI_API_V4_URL and CI_PROJECT_ID and TASKGOV_GITLAB_TOKEN"):
         forge_of({"GITLAB_CI": "true"})
-    with pytest.raises(typer.BadParameter, match="no pipeline"):
+    with pytest.raises(typer.BadParameter, match="not a pipeline"):
         forge_of({})
 
 
@@ -236,7 +236,7 @@ def test_outside_a_pipeline_a_review_is_not_understood(tmp_path: Path, snapshot_
     unset = dict.fromkeys(("GITHUB_ACTIONS", "GITLAB_CI"))
     words = ["review", str(policy_file(tmp_path)), "--snapshot", snapshot_file]
     result = CliRunner().invoke(app, words, env=unset)
-    assert (result.exit_code, "this is no pipeline" in result.output) == (2, True), result.output
+    assert (result.exit_code, "this is not a pipeline" in result.output) == (2, True), result.output
 
 
 def test_an_answer_of_another_form_is_a_sentence(forge: FakeForge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def test_a_case_that_cannot_be_read_fails_and_does_not_hide_the_others(
 ) -> None:
     status, lines = _run(tmp_path, {"kind": "unheard of", "name": "x", "expected": {}}, _case(2500), capsys=capsys)
     assert (status, lines[-1]) == (1, "1 passed, 1 failed")
-    assert lines[1].strip().startswith('unknown form: the kind "unheard of" is none of ')
+    assert lines[1].strip().startswith('unknown form: the kind "unheard of" is not one of ')
 
 
 def test_a_directory_without_cases_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
