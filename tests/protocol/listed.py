@@ -30,6 +30,7 @@ class OtherProof:
 MACHINE: Final = "tests/statemachines/test_reconcile.py"
 WAVES: Final = "tests/statemachines/test_waves.py"
 INTAKE: Final = "tests/services/test_receive_event.py"
+EXCHANGE: Final = "Exchange the request for the lock"
 LEAVES: Final = "a run that finds the lock taken leaves; it saves an execution for each event"
 
 LISTED: Final[dict[str, SecondLine | OtherProof]] = {
@@ -37,6 +38,33 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "`<>` is met, too, where nothing was asked for",
         "Set the lock aside: 5. askedChanges <> :changes is never met",
         "an execution that is started by hand, and asks",
+    ),
+    "Take the lock: 5. attribute_not_exists(askedBy) is never met": SecondLine(
+        "`<>` is met, too, where nothing was asked for",
+        "Take the lock: 6. askedBy <> :me is never met",
+        "two hints",
+    ),
+    "Keep the request: 1. askedBy = :me is always met": OtherProof(
+        "it would change how long the request of a later run stands",
+        f"{MACHINE}::TestApproval::test_an_older_request_that_is_approved_leaves_a_newer_one_standing",
+    ),
+    "Keep the request: 1. askedBy = :me is never met": OtherProof(
+        "a request that ends while its approval waits for the lock; time is not modelled so finely",
+        f"{MACHINE}::TestApproval::test_what_was_approved_stays_asked_for_until_its_run_has_the_lock",
+    ),
+    f"{EXCHANGE}: 2. attribute_not_exists(lockOwner) is never met": SecondLine(
+        "a lock that is released has neither owner nor lease",
+        f"{EXCHANGE}: 4. attribute_not_exists(lockExpires) is never met",
+        "an execution that is started by hand, and asks",
+    ),
+    f"{EXCHANGE}: 4. attribute_not_exists(lockExpires) is never met": SecondLine(
+        "a lock that is released has neither owner nor lease",
+        f"{EXCHANGE}: 2. attribute_not_exists(lockOwner) is never met",
+        "an execution that is started by hand, and asks",
+    ),
+    f"{EXCHANGE}: 3. lockExpires < :now is never met": OtherProof(
+        "the owner of a lease that ran out is looked for by the next hint, which frees the lock",
+        f"{MACHINE}::TestApproval::test_an_approval_waits_for_the_run_that_holds_the_lock_meanwhile",
     ),
     "Was it read? 1. to 'Plan quotas' always": OtherProof(
         "without a snapshot there is no plan; it is about what is told",
@@ -65,8 +93,15 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "people are reminded; nothing is written without their answer either way",
         f"{MACHINE}::TestApproval::test_a_request_is_repeated_once_and_then_expires_without_a_write",
     ),
-    "Rounds left? 1. to 'Take the lock' always": OtherProof(
+    "Rounds left? 1. to 'No rounds left' never": OtherProof(
         "it bounds the history", f"{MACHINE}::test_conflicts_without_end_fail_the_run"
+    ),
+    "Rounds left? 2. to 'Exchange the request for the lock' always": OtherProof(
+        "it saves a call that is refused", f"{MACHINE}::test_conflicts_without_end_fail_the_run"
+    ),
+    "Rounds left? 2. to 'Exchange the request for the lock' never": OtherProof(
+        "the lock is refused then, and the request exchanged for it half a minute later",
+        f"{MACHINE}::TestApproval::test_an_approval_takes_a_free_lock_at_once",
     ),
     "Is it still so? 1. to 'Apply changes' always": OtherProof(
         "a second look before the first write is a rule for plans; versions keep a late write from harm",

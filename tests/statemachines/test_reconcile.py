@@ -147,6 +147,7 @@ def test_conflicts_without_end_fail_the_run(world: World) -> None:
     assert ended.error == "failed"
     assert ended.cause.startswith("ConflictError")
     assert len(world.payloads("ReadSnapshot")) == 21  # twice before the first write
+    assert "Exchange the request for the lock" not in world.execution.trace
     assert world.published() == [("failed", 0)]
     # Nothing is forgotten: another execution is due in a minute.
     assert len(world.schedules) == 1
@@ -386,7 +387,10 @@ def test_a_lock_that_was_taken_by_a_call_without_an_answer_is_known_as_ones_own(
     assert world.run().output["outcome"] == "nothing-to-do"
 
 
-@pytest.mark.parametrize("state", ["Set the lock aside", "Forget the request", "Release the lock"])
+APPROVED = ["Keep the request", "Exchange the request for the lock"]
+
+
+@pytest.mark.parametrize("state", ["Set the lock aside", *APPROVED, "Release the lock"])
 def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World, state: str) -> None:
     world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
     world.integrations["Ask for approval"] = approve()
@@ -399,7 +403,7 @@ def test_a_table_that_goes_down_later_fails_the_run_without_a_write(world: World
     assert world.payloads("ApplyChange") == []
 
 
-@pytest.mark.parametrize("state", ["Take the lock", "Set the lock aside", "Forget the request", "Release the lock"])
+@pytest.mark.parametrize("state", ["Take the lock", "Set the lock aside", *APPROVED, "Release the lock"])
 def test_a_table_that_is_down_for_a_moment_does_no_harm(world: World, state: str) -> None:
     faults = [state] * 6
 
@@ -476,6 +480,36 @@ class TestApproval:
         world.integrations["Ask for approval"] = approved_while_another_runs
         assert world.run().output["outcome"] == "applied"
         assert world.execution.trace.count("Wait for the lock") == 4
+
+    def test_an_approval_takes_a_free_lock_at_once(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Ask for approval"] = approve()
+        assert world.run().output["outcome"] == "applied"
+        assert world.execution.trace.count("Wait for the lock") == 0
+
+    def test_what_was_approved_stays_asked_for_until_its_run_has_the_lock(self, world: World) -> None:
+        """However late it was approved: the run that has the lock meanwhile asks nobody again."""
+        standing: list[tuple[str, bool]] = []
+
+        def approved_in_the_last_second(_: dict[str, Any]) -> dict[str, Any]:
+            now = int(world.execution.moment.timestamp())
+            of_another = {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": str(now + 100)}}
+            world.set_state(**world.state() | of_another | {"askedUntil": {"N": str(now + 1)}})
+            return {"approved": True, "by": "ana"}
+
+        def look(name: str) -> None:
+            state = world.state()
+            if name == "Exchange the request for the lock":
+                until = int(state["askedUntil"]["N"])
+                standing.append((state["askedChanges"]["S"], until > world.execution.moment.timestamp() + 3600))
+            if name == "Read snapshot" and standing:
+                standing.append(("gone", "askedBy" not in state))
+
+        world.before_task = look
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
+        world.integrations["Ask for approval"] = approved_in_the_last_second
+        assert world.run().output["outcome"] == "applied"
+        assert standing == [(DIGEST, True)] * 5 + [("gone", True)]
 
     def test_other_changes_than_the_approved_ones_are_asked_for_anew(self, world: World) -> None:
         moved = planned("needs-approval", changes=3, digest="b" * 64)

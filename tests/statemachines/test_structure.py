@@ -291,6 +291,8 @@ def test_what_may_have_written_ends_unfinished_and_nothing_else_does() -> None:
         "Plan quotas",
         "Set the lock aside",
         "Is the request kept?",
+        "Keep the request",
+        "Exchange the request for the lock",
         "Forget the request",
     }
     assert states["Note what is unfinished"]["Assign"]["outcome"] == "unfinished"
