@@ -34,10 +34,14 @@ def install(world: World) -> None:
     The thread that served the cluster's API did not come along into it.
     """
     world.stack.eks.register_cluster(EKS_NAME, ADDRESS, certificate_authority="")
-    SigV4Auth.canonical_request = lambda _auth, _request: ""
-    SigV4Auth.string_to_sign = lambda _auth, _request, _canonical_request: ""
-    SigV4Auth.signature = lambda _auth, _string_to_sign, _request: UNSIGNED
-    HTTPConnectionPool._make_request = _answering(world)
+    replaced: dict[tuple[Any, str], Any] = {
+        (SigV4Auth, "canonical_request"): lambda _auth, _request: "",
+        (SigV4Auth, "string_to_sign"): lambda _auth, _request, _canonical_request: "",
+        (SigV4Auth, "signature"): lambda _auth, _string_to_sign, _request: UNSIGNED,
+        (HTTPConnectionPool, "_make_request"): _answering(world),
+    }
+    for (owner, name), replacement in replaced.items():
+        setattr(owner, name, replacement)
 
 
 def _answering(world: World) -> Any:
@@ -46,7 +50,7 @@ def _answering(world: World) -> Any:
     def make_request(
         _pool: Any, _connection: Any, method: str, url: str, body: Any, headers: Mapping[str, str], **_how: Any
     ) -> HTTPResponse:
-        builder = EnvironBuilder(url, ADDRESS, method=method, data=body, headers=dict(headers))
+        builder = EnvironBuilder(url, ADDRESS, method=method, data=body, headers=[*headers.items()])
         answer: list[Any] = []
 
         def respond() -> None:
