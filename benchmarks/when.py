@@ -26,8 +26,9 @@ from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.advice.rules import Rule
 from taskgov.estimates.arrivals import Past as Arrivals
-from taskgov.estimates.drawing import Drawing, Present, Scene, waits_of_each
+from taskgov.estimates.drawing import Drawing, waits_of_each
 from taskgov.estimates.quantiles import quantile
+from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Held, Job, Jobs, accepts, replay

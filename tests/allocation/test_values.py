@@ -19,8 +19,8 @@ from taskgov.snapshot.model import Snapshot
 from tests.allocation.limits_world import HOUR, moving, record
 from tests.allocation.world import G5, NOW, P5, document, fixed, nodes, quota, row, snapshot
 
-FILLED_UP = {"Axis", "Slot", "_Slot", "_Team"}
-"""What a plan fills up while it is worked out, within one function."""
+FILLED_UP = {"Axis", "Loaded", "Slot", "_Slot", "_Team"}
+"""What a plan fills up while it is worked out: within one function, or as the model that one snapshot shares."""
 
 
 def dataclasses() -> Iterator[Any]:

@@ -53,7 +53,7 @@ def test_a_snapshot_file_is_planned_on_and_never_applied_to(planned: World, plan
     shown = taskgov("apply", "--policy", policy, "--snapshot", str(file))
     assert (shown.exit_code, "Changes, in this order" in shown.stdout) == (0, True)
     told = taskgov("apply", "--policy", policy, "--snapshot", str(file), "--yes")
-    assert (told.exit_code, "a snapshot file is not a cluster" in told.stderr) == (1, True)
+    assert (told.exit_code, "nothing can be applied to a snapshot file" in told.stderr) == (1, True)
     by_id = taskgov("apply", plan, "--snapshot", str(file))
     assert (by_id.exit_code, "not to a snapshot file" in by_id.stderr) == (1, True)
 

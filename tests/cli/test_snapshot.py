@@ -114,5 +114,5 @@ def test_what_a_snapshot_lacks_and_what_is_passed_over_is_said(tmp_path: Path) -
     result = CliRunner().invoke(app, ["status", "--snapshot", str(file), "--json"])
     assert (result.exit_code, json.loads(result.stdout)["teams"]) == (0, [])
     said = [line.removeprefix(f"{file}: ") for line in result.stderr.splitlines()]
-    assert [line.split(",")[0] for line in said] == ["ignored", "it has no nodes", "it has no objects of Kueue"]
+    assert [line.split(",")[0] for line in said] == ["ignored", "it has no nodes", "it has no Kueue objects"]
     assert said[0].endswith(": apiVersion")

@@ -282,7 +282,7 @@ PLAYED = [
     Played(
         Row("002", "Job 2", "team A is suspended while team B runs"),
         "03",
-        "takes back its own",
+        "reclaims its quota",
         "jobs",
         {"team-a/imagenet-gpu-team-a-1": "Suspended", "team-b/imagenet-gpu-team-b-2": "Running"},
     ),
@@ -317,7 +317,7 @@ PLAYED = [
     Played(
         Row("003", "Console", "Trainium: a quarter of an instance is lent, borrowed and taken back"),
         "27",
-        "Pretraining asks for its 12",
+        "Pretraining needs its 12",
         "preemptions.0.reason",
         "InCohortReclamation",
     ),

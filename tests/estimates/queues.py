@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from taskgov.advice.candidates import TeamTerms, Terms
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.estimates.arrivals import Past
-from taskgov.estimates.drawing import Present, Scene
+from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Held, Job, Jobs, Setting, replay

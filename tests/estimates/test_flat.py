@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from taskgov.estimates.arrivals import DAY, Coming, Past
-from taskgov.estimates.drawing import Present, Scene
 from taskgov.estimates.flat import playing
 from taskgov.estimates.flat.luck import FIRST, normal, seconds_of, uniform
 from taskgov.estimates.flat.standing import SUSPICIOUS
 from taskgov.estimates.flat.tables import Play
 from taskgov.estimates.flat.tabling import Lasted, came_of, flat, lasting_of
+from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Job, Jobs, replay

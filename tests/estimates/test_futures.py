@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.estimates.arrivals import BLOCK, DAY, Past
-from taskgov.estimates.drawing import GIVE_UP, Drawing, Present, Scene, waits_of
+from taskgov.estimates.drawing import GIVE_UP, Drawing, waits_of
 from taskgov.estimates.quantiles import estimate_of
+from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Job, Jobs, replay

@@ -15,7 +15,7 @@ from taskgov.scheduling.loops import (
     QueueSetting,
     Remedy,
     Setting,
-    predicted_loop,
+    loop_of,
     set_queues,
 )
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_world
@@ -24,7 +24,15 @@ from tests.scheduling.looping_worlds import mixed_sizes, weight_zero
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from taskgov.scheduling.instants import Now
+
 STEPS = 20_000
+
+
+def predicted_loop(world: KueueModel, now: Now, budget: Budget) -> PreemptionLoop | None:
+    """Return the loop that the model would get into if nothing else happened."""
+    turning = world.copy()
+    return loop_of((world, turning), settle(turning, now, budget=budget), now, budget)
 
 
 def loop_in(world: KueueModel, steps: int = STEPS) -> PreemptionLoop:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.adapters.metrics import EmbeddedMetrics
+from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.metric_catalogue import METRICS
@@ -69,6 +70,10 @@ def own_teams(published: Iterable[Measurement]) -> set[str]:
     return {one.dimensions["Team"] for one in published if one.name == "PendingWorkloads"} - {OTHER}
 
 
+def coverage(teams: Iterable[str]) -> list[Measurement]:
+    return [metric.START_ESTIMATE_COVERAGE.of(50, team, quantile) for team in teams for quantile in ("P50", "P90")]
+
+
 def names(count: int) -> list[str]:
     return [f"team-{number:04}" for number in range(count)]
 
@@ -89,9 +94,12 @@ def limit_for(teams: int, types: int = 1) -> int:
 
 
 def test_series_are_counted_exactly() -> None:
-    assert metric_count(teams=0, types=0, quotas=0) == FIXED
-    _, memory = bounded(a_look(40), None, 10**6, NOON)
-    assert memory.wanted == metric_count(teams=40, types=1, quotas=40) + ROOM_OF_OTHER == limit_for(40)
+    estimates = coverage([ALL_TEAMS])
+    assert metric_count(teams=0, types=0, quotas=0) == FIXED + len(estimates)
+    estimates += coverage(names(40))
+    _, memory = bounded([*a_look(40), *estimates], None, 10**6, NOON)
+    assert memory.wanted == metric_count(teams=40, types=1, quotas=40) + ROOM_OF_OTHER
+    assert memory.wanted == limit_for(40) + len(estimates)
 
 
 def test_a_cluster_that_fits_is_published_as_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Which scheduler does a snapshot have? Its objects in a model, made once for all questions about a cluster.
+"""The scheduler of a snapshot: its objects in a model, loaded once for everything that is computed of a cluster.
 
 A plan, its prediction, the audit's search for loops and what-if all begin with the same cluster.
 """

@@ -15,8 +15,9 @@ from taskgov.scheduling.instants import SECOND
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from taskgov.estimates.drawing import Scene, Together
+    from taskgov.estimates.drawing import Together
     from taskgov.estimates.history import Basis
+    from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.scenes import Queue
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from taskgov.estimates.arrivals import Coming, Past
-    from taskgov.estimates.requests import Chance, Request
+    from taskgov.estimates.queue_now import Present, Scene
+    from taskgov.estimates.requests import Chance
     from taskgov.estimates.run_times import Prospect, RunTimes
-    from taskgov.futures import Held, Setting, Starts
+    from taskgov.futures import Setting, Starts
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import Workload
 
 TOGETHER: Final = 0.5
 """Correlation of two run times of a team within a future, on the normal scale."""
@@ -35,30 +35,6 @@ GIVE_UP: Final = 12
 STAGES: Final = (1 / 56, 1 / 14, 1 / 4, 1.0)
 """A future is played up to these parts of the horizon, until the job has started."""
 _NORMAL: Final = NormalDist()
-
-
-class Present(NamedTuple):
-    """A job that is there: waits, or runs (`held`). `ran` is the longest time that it ran so far, in seconds."""
-
-    workload: Workload
-    request: Request
-    held: Held | None = None
-    ran: float = 0.0
-    fixed: float | None = None
-    """How long it runs in all, where somebody said so: that wins over the laws."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A queue at a moment: who is there, under which setting, and how those who come become workloads.
-
-    `newcomer` gives the workload of an arrival that has a number of its own; None where nothing like it can come.
-    """
-
-    now: Instant
-    setting: Setting
-    present: Sequence[Present]
-    newcomer: Callable[[Coming, int, Instant], Workload | None]
 
 
 class Player(Protocol):

@@ -19,7 +19,7 @@ from taskgov.work.attempt import End
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from taskgov.estimates.drawing import Scene
+    from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.scenes import Queue
     from taskgov.work.attempt import Attempt
     from taskgov.work.measured import Span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from taskgov.estimates.drawing import Present, Scene
+from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Ran, Request
 from taskgov.futures import Held, Setting
 from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL, local_queue_of, namespace_of

@@ -95,19 +95,10 @@ class OutOfStepsError(Exception):
     """The budget ended before the queues were at rest, or in a loop: whether there is one is not known."""
 
 
-def predicted_loop(model: KueueModel, now: Now, budget: Budget) -> PreemptionLoop | None:
-    """Return the loop that the model would get into if nothing else happened, with what ends it; None without one.
-
-    The model stays as it is. Raises OutOfStepsError where the budget ends before that is known.
-    """
-    turning = model.copy()
-    return loop_of((model, turning), settle(turning, now, budget=budget), now, budget)
-
-
 def loop_of(models: tuple[KueueModel, KueueModel], rest: FixedPoint, now: Now, budget: Budget) -> PreemptionLoop | None:
     """Return the loop that `rest` is, with what ends it; `models` is the cluster before and after, which stay.
 
-    Raises OutOfStepsError as `predicted_loop`.
+    Raises OutOfStepsError where the budget ended before it is known whether there is one.
     """
     if not rest.loop:
         if not rest.settled:

@@ -81,7 +81,7 @@ def between(lasting: Lasting, law: int, part: float, age: float) -> float:
         return -1.0
     before = lasting.gone[place - 1] if place > first else 0.0
     start = max(age, lasting.times[place - 1] if place > first else 0.0)
-    share = min(1.0, (part - before) / lasting.one[place])
+    share = min(1.0, (part - before) / lasting.job_part[place])
     return start + max(0.0, share) * (lasting.times[place] - start)
 
 

@@ -88,7 +88,7 @@ def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
 
 
 def arrive(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, job: int) -> None:
-    """Let a job come; one that ran at the beginning goes on."""
+    """Let a job come; one that ran at the beginning continues."""
     s.counts[NEWS] += 1
     if job < len(here.kind) and here.since[job] >= 0:
         now = s.came[job]

@@ -57,7 +57,8 @@ class Lasting(NamedTuple):
     """Where each law begins; one more at the end."""
     times: Sequence[float]
     gone: Sequence[float]
-    one: Sequence[float]
+    job_part: Sequence[float]
+    """What one job is of each step."""
     last: Sequence[float]
     """The longest time that is known of each law."""
     mix: Sequence[int]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from taskgov.estimates.arrivals import Past
-    from taskgov.estimates.drawing import Scene
+    from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.requests import Request
     from taskgov.estimates.run_times import Prospect, RunTimes
     from taskgov.futures.queues import Kind, Queue, Tree
@@ -182,7 +182,7 @@ class Lasted:
         self.first, self.mix = [0], [0]
         self.times: list[float] = []
         self.gone: list[float] = []
-        self.one: list[float] = []
+        self.job_part: list[float] = []
         self.last: list[float] = []
         self.weight: list[float] = []
         self.law: list[int] = []
@@ -206,10 +206,10 @@ class Lasted:
             place = self.laws.get(id(law))
             if place is None:
                 place = self.laws[id(law)] = len(self.last)
-                times, gone, one = law.steps()
+                times, gone, job_part = law.steps()
                 self.times += times
                 self.gone += gone
-                self.one += one
+                self.job_part += job_part
                 self.first.append(len(self.times))
                 self.last.append(law.last)
             self.weight.append(weight)
@@ -226,7 +226,7 @@ class Lasted:
             self.first,
             self.times,
             self.gone,
-            self.one,
+            self.job_part,
             self.last,
             self.mix,
             self.weight,

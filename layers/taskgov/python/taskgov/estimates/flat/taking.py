@@ -79,13 +79,13 @@ def next_queue(t: Terms, s: State, queue: int) -> int:
     return best
 
 
-def is_before(t: Terms, s: State, one: int, other: int, queue: int, at: list[int]) -> bool:
+def is_before(t: Terms, s: State, first_queue: int, other: int, queue: int, at: list[int]) -> bool:
     """Say whether a queue is taken from before another: by share, then by their candidates."""
-    if s.share[one] != s.share[other]:
-        return s.share[one] > s.share[other]
-    if (one == queue) != (other == queue):
+    if s.share[first_queue] != s.share[other]:
+        return s.share[first_queue] > s.share[other]
+    if (first_queue == queue) != (other == queue):
         return other == queue
-    mine, theirs = at[one], at[other]
+    mine, theirs = at[first_queue], at[other]
     first, second = t.kind_priority[s.kind[mine]], t.kind_priority[s.kind[theirs]]
     if first != second:
         return first < second

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from taskgov.estimates.arrivals import Past
-    from taskgov.estimates.drawing import Scene
     from taskgov.estimates.flat.tables import Came, Here, Lasting
     from taskgov.estimates.flat.tabling import Flat
+    from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.run_times import RunTimes
 
