@@ -4,9 +4,11 @@ What the libraries of the command line would fail with on import is put right fi
 write every character, and sizes of terminals that are no numbers.
 """
 
+import gc
 import os
 import sys
 
+from taskgov.bootstrap import ALLOCATIONS
 from taskgov_cli import INTERRUPTED
 
 SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")
@@ -15,6 +17,7 @@ SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(ALLOCATIONS)
     _settle_environment()
     if not _settle_streams():
         sys.stderr.write("Error: cannot write the answer: standard output is closed\n")

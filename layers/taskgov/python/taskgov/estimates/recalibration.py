@@ -3,7 +3,7 @@
 An estimate's error is the logarithm of the wait divided by what the futures said. The half is moved by the median error
 of the last outcomes of the team. Nine of ten follows its outcomes: each miss raises it by nine steps, each hit lowers
 it by one, so that in the long run it is missed once in ten (adaptive conformal inference). Jobs that wait together
-share their fate; so the half, which is to be precise, moves less than its outcomes, and only nine of ten follows
+share their fate; so the half, which should be precise, moves less than its outcomes, and only nine of ten follows
 them quickly. A team with few outcomes is corrected by what is known of everybody. Only what was known at the moment
 counts: a job that still waits has waited for so long at least, and its quantile is a miss once its time has passed.
 

@@ -8,7 +8,7 @@
 
 Each law counts the jobs that started last, as many as it takes for `LAST` ends of a team (or owner) and GPUs and `MORE`
 of a wider group: of a burst nearly all still run, and those that ended already are the short ones. A wider group counts
-as `WIDER` jobs of a narrower one, so that a group without history is its wider group, and one with 40 jobs is nearly
+as `WIDER` jobs of a narrower one, so that a group without history is its wider group, and one with 60 jobs is nearly
 itself alone. Of a job that runs already, the groups count by how many of their jobs got as old.
 Nothing at all is known (from a minute to a week, each length as likely as its double) with a weight of `VAGUE` beside
 the square of how many jobs everybody's law counts: with 3 jobs that is two of three draws, with 60 one of 180. So an
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.requests import Ran, Request
 
-LAST: Final = 40
+LAST: Final = 60
 MORE: Final = 300
 WIDER: Final = 5.0
 VAGUE: Final = 20.0
