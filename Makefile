@@ -119,7 +119,7 @@ test-browser: $(BROWSER) ## Open the audit report in headless Chromium: layout, 
 
 .PHONY: test-plots
 test-plots: $(PLOTS) ## Draw replays, twice the same
-	@$(BIN)/pytest --quiet -m plots tests/cli $(ARGS)
+	@$(BIN)/pytest --quiet -m plots tests/cli tests/estimates $(ARGS)
 
 .PHONY: test-focus
 test-focus: $(READY) $(FOCUS)/.ready ## Check the charges of `taskgov usage --focus` with focus-validator
