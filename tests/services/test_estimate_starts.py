@@ -126,7 +126,8 @@ def test_who_waits_is_estimated_and_it_is_kept(looked: Looked) -> None:
     assert waiting.nine is not None
     assert 0.3 * 3600 < waiting.half < 3 * 3600
     assert waiting.early <= waiting.half <= waiting.nine
-    assert waiting.after[0].uid == "uid-a-own"
+    assert {before.uid for before in waiting.after} == {"uid-a-own", "uid-b-own"}
+    assert sum(before.futures for before in waiting.after) == 100
     (outcome,) = looked.kept.outcomes
     assert (outcome.uid, outcome.made, outcome.raw, outcome.is_open) == (
         "uid-waits",
@@ -212,7 +213,7 @@ def test_with_enough_outcomes_estimates_are_calibrated(looked: Looked) -> None:
     (waiting,) = looked.kept.waiting
     assert waiting.calibrated
     assert waiting.half is not None
-    assert waiting.half > 1.5 * raw.half
+    assert waiting.half > 1.3 * raw.half  # 40 outcomes move it by a part of their error
     assert looked.kept.outcomes[-1].raw == raw
 
 

@@ -12,13 +12,23 @@ from tests.statemachines.machines import definition
 
 STATES: dict[str, dict[str, Any]] = definition("reconcile")["States"]
 TAKE = STATES["Take the lock"]["Arguments"]
+EXCHANGE = STATES["Exchange the request for the lock"]["Arguments"]
 ON_TABLE = {name: state["Arguments"] for name, state in STATES.items() if ":dynamodb:" in state.get("Resource", "")}
 CLUSTER, PLAN = "{% '" + keys.CLUSTER + "' & $clusterArn %}", "{% '" + keys.APPROVAL + "' & $planId %}"
 
 
 def test_it_is_taken_as_a_command_takes_it() -> None:
     assert TAKE["UpdateExpression"] == lock.TAKE
-    assert TAKE["ConditionExpression"] == lock.FREE_OR_EXPIRED
+    own = "attribute_not_exists(askedBy) OR askedBy <> :me"
+    assert TAKE["ConditionExpression"].strip() == f"({lock.FREE_OR_EXPIRED}) AND ({own})"
+
+
+def test_a_request_is_exchanged_for_the_lock_where_another_could_take_it() -> None:
+    assert "lockOwner = :me, lockExpires = :expires" in EXCHANGE["UpdateExpression"]
+    assert EXCHANGE["UpdateExpression"].endswith("ADD fencingToken :one")
+    free = lock.FREE_OR_EXPIRED.replace(" OR lockOwner = :me", "")
+    assert EXCHANGE["ConditionExpression"] == f"askedBy = :me AND ({free})"
+    assert EXCHANGE["ExpressionAttributeValues"][":expires"] == TAKE["ExpressionAttributeValues"][":expires"]
 
 
 def test_it_is_taken_for_as_long_as_a_function_renews_it_and_in_the_newest_form_of_items() -> None:
@@ -46,4 +56,4 @@ def test_every_item_has_the_key_that_the_code_gives_it(name: str) -> None:
 
 
 def test_every_state_that_reads_or_writes_the_table_is_tested_here() -> None:
-    assert len(ON_TABLE) == 8
+    assert len(ON_TABLE) == 10

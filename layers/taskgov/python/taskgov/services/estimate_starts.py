@@ -132,7 +132,8 @@ class EstimateStarts:
             return Drawing(waits=waits, notes=(f"no estimates: {lacks}",))
         history = of_record(done.ended, done.measured, now, done.still)
         queue = queue_of(snapshot, {}, history.backgrounds)
-        chance = random.Random(f"{snapshot.cluster.arn} {now}")  # noqa: S311 - the same look gives the same, no secret
+        # The same look gives the same estimates; it is no secret.
+        chance = random.Random(f"{snapshot.cluster.arn} {now}")  # noqa: S311  # nosec B311
         until = self.processor_seconds() + SECONDS
         return draw_all(queue, basis_of(history, queue, now), chance, lambda: self.processor_seconds() < until)
 
