@@ -91,7 +91,8 @@ def converged(evidence: Evidence, wanted: Mapping[str, Any]) -> list[str]:
 def refusal_stands(evidence: Evidence, later: Evidence) -> list[str]:
     """Check that while a refused write waits to be asked for again, a run says so and nothing else is written."""
     found = [f"{write.resource} was written while a refusal stood" for write in later.writes[len(evidence.writes) :]]
-    if not any(record.outcome == "unfinished" and "refused" in record.error for record in evidence.records):
+    says = {"unfinished", "stopped"}  # a run that was stopped has the refusal in the record that is closed for it
+    if not any(record.outcome in says and "refused" in record.error for record in evidence.records):
         found.append("no run says that a write was refused")
     return found + leftovers(evidence)
 

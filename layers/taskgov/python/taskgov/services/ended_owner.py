@@ -13,7 +13,7 @@ from taskgov.hyperpod.equality import is_same_config
 from taskgov.ports import Clock, ClusterBackend, Execution, Lock, RunRecord, StateStore, Workflow
 from taskgov.services.failures import left_out
 from taskgov.services.wording import MOST_NAMED, listed
-from taskgov.snapshot.records import AppliedQuota
+from taskgov.snapshot.records import AppliedQuota, RefusedWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,9 @@ class EndedOwner:
         made, unknown = self._announced([record for record in quotas if record.announced is not None])
         policy = self.state.applied_policy(cluster_arn, left_out)
         with_policy = policy is not None and policy.at >= since
+        refused = [refusal for refusal in self.state.refusals(cluster_arn, left_out) if refusal.at >= since]
         own_record = last_run.startswith(execution.name)
-        if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not written):
+        if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not (written or refused)):
             return
         plans = [record.plan_id for record in sorted(written, key=lambda applied: applied.at)]
         if lock.plan is not None:
@@ -94,7 +95,7 @@ class EndedOwner:
                 plan=lock.plan,
                 plan_id=plans[-1] if plans else None,
                 applied=len({record.compute_quota_id for record in (*written, *made)}) + with_policy,
-                error=_said(execution, written, made, unknown, with_policy=with_policy),
+                error=_said(execution, written, made, unknown, refused, with_policy=with_policy),
             )
         )
 
@@ -121,10 +122,11 @@ def _said(
     written: list[AppliedQuota],
     made: list[AppliedQuota],
     unknown: list[AppliedQuota],
+    refused: list[RefusedWrite],
     *,
     with_policy: bool,
 ) -> str:
-    """Say what was written and stands until the next run looks: teams and versions, and no more of it."""
+    """Say what was written and stands until the next run looks, and what was refused: teams, versions and reasons."""
     stands = [f"{record.target.team_name} at version {record.version}" for record in written]
     stands += [f"{record.target.team_name} at version {record.version + 1}" for record in made]
     parts = [f"the execution {execution.name} ended {execution.status} without a record of its own"]
@@ -134,4 +136,6 @@ def _said(
     if unknown:
         names = [record.target.team_name for record in unknown]
         parts.append(f"announced, and not known whether written: {listed(names)}")
+    if refused:
+        parts.append(f"refused: {listed([f'{refusal.name} ({refusal.error})' for refusal in refused])}")
     return "; ".join(parts)
