@@ -80,8 +80,9 @@ def test_a_run_that_is_stopped_is_followed_by_one_that_repairs(governed: World, 
 
 @in_a_fork
 def test_the_record_of_a_stopped_run_names_what_was_refused(governed: World) -> None:
-    refuse = {"code": "ResourceLimitExceeded", "message": "the limit is reached", "times": 10**6}
-    governed.stack.faults.fail("sagemaker", "UpdateComputeQuota", **refuse)
+    governed.stack.faults.fail(
+        "sagemaker", "UpdateComputeQuota", code="ResourceLimitExceeded", message="the limit is reached", times=10**6
+    )
     change(governed)
     stop_at(governed, "Publish usage")
     governed.stack.run_until_quiet()

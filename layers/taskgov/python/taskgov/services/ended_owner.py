@@ -77,7 +77,9 @@ class EndedOwner:
         with_policy = policy is not None and policy.at >= since
         refused = [refusal for refusal in self.state.refusals(cluster_arn, left_out) if refusal.at >= since]
         own_record = last_run.startswith(execution.name)
-        if last_run == run_id or (own_record and execution.status in {"FAILED", "SUCCEEDED"} and not (written or refused)):
+        if last_run == run_id or (
+            own_record and execution.status in {"FAILED", "SUCCEEDED"} and not (written or refused)
+        ):
             return
         plans = [record.plan_id for record in sorted(written, key=lambda applied: applied.at)]
         if lock.plan is not None:
