@@ -61,7 +61,7 @@ def size(directory: Path) -> float:
 
 def test_functions_are_their_code_and_nothing_else(built: Path) -> None:
     functions = [path for path in built.iterdir() if path.name.endswith("Function")]
-    assert len(functions) == 8
+    assert len(functions) == 9
     assert {tuple(sorted(file.name for file in path.iterdir())) for path in functions} == {("app.py",)}
 
 
