@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from benchmarks.cost_counts import TEAMS, from_json, measure, to_json
+from benchmarks.pages import write_sections
 from taskgov.services.metric_catalogue import METRICS
 from taskgov.services.metric_form import PER_CAPACITY, PER_QUANTILE, PER_QUOTA, PER_TEAM
 from taskgov.services.series_cap import DEFAULT_LIMIT
@@ -298,16 +299,7 @@ def full_size_section(all_measured: list[Measured], given: Inputs) -> str:
 
 def write_page(all_measured: list[Measured], given: Inputs) -> None:
     """Put the tables into the page."""
-    text = PAGE.read_text()
-    parts = sections(all_measured, given) | {"full-size": full_size_section(all_measured, given)}
-    for name, table in parts.items():
-        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
-        before, _, rest = text.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise ValueError(f"{PAGE} has no section {name!r}")
-        text = f"{before}{begin}{table}{end}{after}"
-    PAGE.write_text(text)
+    write_sections(PAGE, sections(all_measured, given) | {"full-size": full_size_section(all_measured, given)})
 
 
 def main(arguments: list[str]) -> int:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.pages import write_sections
 from benchmarks.scale.functions import fits, function_table
 from benchmarks.scale.measured import AIMS, ALL, Aim, shown
 from taskgov_embedded.cloudformation.template import translate
@@ -39,15 +40,7 @@ def keep(rows: Iterable[Row], about: Mapping[str, Any]) -> None:
     kept = {row["row"]: row for row in (*stored(), *({**row, **about} for row in rows)) if row["row"] in ALL}
     in_order = sorted(kept.values(), key=lambda row: ALL.index(row["row"]))
     RESULTS.write_text(json.dumps(in_order, indent=1) + "\n")
-    text = PAGE.read_text()
-    for name, table in sections(in_order).items():
-        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
-        before, _, rest = text.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise ValueError(f"{PAGE} has no section {name!r}")
-        text = f"{before}{begin}{table}{end}{after}"
-    PAGE.write_text(text)
+    write_sections(PAGE, sections(in_order))
 
 
 def sections(rows: Sequence[Row]) -> dict[str, str]:
