@@ -25,7 +25,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.scale import lockstep, models, writing
-from benchmarks.scale.measured import AIMS, ALL, ON_A_CLUSTER, STARTS, Aim, Measured, shown
+from benchmarks.scale.measured import ALL, ON_A_CLUSTER, STARTS, Measured, figures
 from benchmarks.scale.rows import prepare
 from benchmarks.scale.world import answers, sizes
 from taskgov.bootstrap import ALLOCATIONS
@@ -182,16 +182,9 @@ def _table(measured: Sequence[Mapping[str, Any]], scale: float) -> Table:
     columns = ("row", "ratio", "aim", "CPU s", "MiB", "aim", "exponent", "aim", "sizes", "CPU s by size")
     table = Table(*columns, title=f"scale {scale:g}: {sizes(scale)[-1].teams:,} teams")
     for row in measured:
-        aim = AIMS.get(row["row"], Aim())
         table.add_row(
             row["row"],
-            shown(row["ratio"]),
-            shown(aim.ratio),
-            f"{row['cpuSeconds']:.2f}",
-            f"{row['rssMiB']:.0f}",
-            shown(aim.memory),
-            shown(row["exponent"]),
-            shown(aim.exponent),
+            *figures(row),
             ", ".join(f"{size:,}" for size in row["sizes"]),
             ", ".join(f"{seconds:.2f}" for seconds in row["cpuSecondsBySize"]),
         )

@@ -87,3 +87,17 @@ def exponent(points: Iterable[tuple[int, float]]) -> float | None:
 def shown(number: float | None) -> str:
     """Return a number of the table, a dash where there is none."""
     return "-" if number is None else f"{number:,g}"
+
+
+def figures(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the cells of what was measured, with the aims beside: ratio, CPU seconds, MiB, exponent."""
+    aim = AIMS.get(row["row"], Aim())
+    return (
+        shown(row["ratio"]),
+        shown(aim.ratio),
+        f"{row['cpuSeconds']:.2f}",
+        f"{row['rssMiB']:.0f}",
+        shown(aim.memory),
+        shown(row["exponent"]),
+        shown(aim.exponent),
+    )

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from benchmarks.pages import write_sections
 from benchmarks.scale.functions import fits, function_table
-from benchmarks.scale.measured import AIMS, ALL, Aim, shown
+from benchmarks.scale.measured import ALL, figures
 from taskgov_embedded.cloudformation.template import translate
 from taskgov_embedded.deployable import TEMPLATE
 
@@ -65,17 +65,10 @@ def page_table(rows: Sequence[Row]) -> str:
     head = ("row", "size", "ratio", "aim", "CPU s", "MiB", "aim", "exponent", "aim")
     lines = [_line(head), _line(["---"] * len(head))]
     for row in rows:
-        aim = AIMS.get(row["row"], Aim())
         cells = (
             f"`{row['row']}`",
             f"{row['sizes'][-1]:,}",
-            shown(row["ratio"]),
-            shown(aim.ratio),
-            f"{row['cpuSeconds']:.2f}",
-            f"{row['rssMiB']:.0f}",
-            shown(aim.memory),
-            shown(row["exponent"]),
-            shown(aim.exponent),
+            *figures(row),
         )
         lines.append(_line(cells))
     return "\n".join([*lines, "", *_measured_on(rows)])
