@@ -60,6 +60,10 @@ WATCHED: Final = "timeout 20 "
 TIMED_OUT: Final = 124
 """How `timeout` of GNU coreutils ends when time is up."""
 
+UNBUILT: Final = (re.compile(r"^taskgov preflight\b"), "taskgov preflight --built nothing-built")
+"""What a command that reads the output of `sam build` is typed as: this checkout may be built for one architecture,
+and pages name both."""
+
 ENDS: Final = {
     "taskgov audit -s examples/snapshot.json -o reports": (1, "a finding is an error (docs/cli.md, exit codes)"),
     "taskgov reject plan-4e41121266fc0018": (1, "it was approved before"),

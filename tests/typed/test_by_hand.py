@@ -29,7 +29,7 @@ from taskgov_embedded.server.http_server import StackServer
 from tests.faults import forks
 from tests.support.eks_token import token_for
 from tests.typed.pages import ROOT, Command, commands
-from tests.typed.tables import ACCOUNTS, ENDS, FILES, UNSET, WATCHED, filled, is_on_files, why_not
+from tests.typed.tables import ACCOUNTS, ENDS, FILES, UNBUILT, UNSET, WATCHED, filled, is_on_files, why_not
 from tests.typed.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ class Person:
 
     def _filled(self, text: str) -> str:
         here = filled(text).replace("http://127.0.0.1:4566", self._endpoint)  # a port that is free, not the usual one
+        here = UNBUILT[0].sub(UNBUILT[1], here)
         return PLAN.sub(self._plan_for(text), here) if PLAN.search(here) else here
 
     def _plan_for(self, text: str) -> str:
