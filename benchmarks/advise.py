@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--gpus", default="600,450,300")
     options.add_argument("--splits", type=int, default=10)
     options.add_argument("--batch", type=int, default=300, help="seconds of freed quota that are gathered for a look")
-    options.add_argument("--looks-back", type=int, default=26, help="weeks that a choice looks at")
+    options.add_argument("--looks-back", type=int, default=26, help="weeks that a choice uses")
     options.add_argument(
         "--limits", type=int, metavar="WEEK", help="compare borrow limits in the two weeks from this one"
     )
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for gpus in map(int, given.gpus.split(",")):
             _limits(past, gpus, given)
         return
-    gc.freeze()  # the collector need not look at the work again and again
+    gc.freeze()  # the collector need not traverse the work again and again
     measured = [_proved(past, int(gpus), given) for gpus in given.gpus.split(",")]
     print(f"| {' | '.join(COLUMNS)} |\n| {' | '.join('---' for _ in COLUMNS)} |")
     for size in measured:
@@ -152,7 +152,7 @@ def _chosen(proofs: Sequence[Proof]) -> Iterator[str]:
 
 def _drawn(measured: Iterable[Measured], given: argparse.Namespace) -> None:
     """Draw what was measured."""
-    from benchmarks.advise_plot import Waits, plot  # noqa: PLC0415 - matplotlib is there for whoever draws
+    from benchmarks.advise_plot import Waits, plot  # noqa: PLC0415 - matplotlib is there only where plots are drawn
 
     sizes = [
         Waits(

@@ -144,7 +144,7 @@ def _counts(path: str) -> bool:
 
 
 def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True).stdout  # noqa: S603, S607 - a fixed program, with arguments of whoever runs it
+    return subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True).stdout  # noqa: S603, S607 - a fixed program, with the caller's arguments
 
 
 def table(rooms: Mapping[str, Room], *, since: str | None) -> Iterator[str]:

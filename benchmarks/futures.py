@@ -1,6 +1,6 @@
 """What the fast replay of jobs accepts, and whether it gives there what the exact model gives.
 
-`make bench-futures` plays the walkthroughs of the demo and looks at the cluster after each step. `SNAPSHOTS=FOLDER`
+`make bench-futures` plays the walkthroughs of the demo and reads the cluster after each step. `SNAPSHOTS=FOLDER`
 adds a folder of snapshots. Both models go on from each world, with run times that are drawn for the jobs in it.
 `TRACE=philly.csv` replays 21 days of a trace on 300 GPUs with both. The exit code is 1 where they differ.
 """

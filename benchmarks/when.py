@@ -304,7 +304,7 @@ def main() -> None:
         print(f"{given.futures} futures for each moment; {took:.0f} s of CPU in this run\n", flush=True)
         sizes.append((gpus, known, first))
     if given.plot is not None:
-        from benchmarks.when_plot import plot  # noqa: PLC0415 - matplotlib is there for whoever draws
+        from benchmarks.when_plot import plot  # noqa: PLC0415 - matplotlib is there only where plots are drawn
 
         plot(f"Estimates of starts on {given.trace.stem}", sizes, given.plot)
 

@@ -11,7 +11,7 @@ The same seed gives the same bytes. `python -m tests.prove OUT` proves the plans
 | `squeeze` | promises in parts that give and take at once, under running work that borrows |
 | `mixed` | everything at once: MIG, several types, leases, budgets, demand, edits by hand, jobs |
 | `recover` | quotas and cluster policies that failed |
-| `limits` | guardrails of every kind, and the history that they look at |
+| `limits` | guardrails of every kind, and the history that they read |
 | `drift` | queues that are not as their quotas say: updates that failed, queues edited by hand or put on hold |
 | `doubles` | second quotas of teams, quotas of one name, failed creations and unsettled writes, under limits |
 | `portions` | shares and leases in every unit, to and from the pool, on types without nodes, and given in part |

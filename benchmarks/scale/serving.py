@@ -61,7 +61,7 @@ class Cluster:
         return backends(reach)
 
     def take_snapshot(self) -> TakeSnapshot:
-        """Return the use case, which looks at the cluster."""
+        """Return the use case, which reads the cluster."""
         reader = KubernetesReader(_Connections(self.folder))
         return TakeSnapshot(self.backends(), reader, self.documents, self.state, self.clock)
 

@@ -118,10 +118,12 @@ def _play(world: World, clean: Clean, case: Case) -> Outcome:
     resyncs, later, still = _converge(world, clean, case, witness)
     evidence = witness.evidence()
     problems += still + invariants.at_the_end(evidence)
-    miscounted = invariants.counts(evidence, clean.preemptions)
+    elsewhere = injector.counted_elsewhere
+    miscounted = invariants.counts(evidence, clean.preemptions, elsewhere=elsewhere)
     twice = bool(miscounted) and bool(injector.counted_again)
     if twice:
-        miscounted = invariants.counts(evidence, clean.preemptions, again=injector.counted_again)
+        again = injector.counted_again
+        miscounted = invariants.counts(evidence, clean.preemptions, again=again, elsewhere=elsewhere)
     return Outcome(case, injector.struck.total(), resyncs, (*problems, *miscounted), later, twice)
 
 

@@ -52,6 +52,8 @@ LIST_SECONDS: Final = {Kind.LATE_LISTS: 30.0, Kind.VERY_LATE_LISTS: 300.0}
 FAILED: Final = {"lambda": "ServiceException", "dynamodb": "InternalServerError", "s3": "InternalError"}
 MARK: Final = Call("PublishUsageRole", "dynamodb", "PutItem", conditional=True)
 _RUN_OF_MARK: Final = re.compile(r"\bend-of-run/([^/]+)/")
+_MARK_OF_PREEMPTION: Final = re.compile(r"ONCE#[0-9a-f]{8}-[0-9a-f-]{27}#")
+"""Of the workload's uid and the moment (`Preemption.identity`)."""
 _ROLE = re.compile(r"^.*?-(\w+Role)-\w+$")
 _PLUMBING = frozenset({"sqs", "logs"})
 """What Lambda does by itself to poll queues and keep logs: no function or state machine makes these calls."""
@@ -63,13 +65,15 @@ class Injector:
     """Put it on with `with`; `seen` has every call so far, `struck` says how often each fault has struck.
 
     `counted_again` has the ids of runs whose function ended when it had printed the run's metrics, and before it could
-    keep that it has: nobody can know then that they were counted.
+    keep that it has: nobody can know then that they were counted. `counted_elsewhere` is how many preemptions another
+    function counted first, as a conflict of their marks says.
     """
 
     def __init__(self, stack: Stack, cells: Iterable[Cell] = (), edit: Callable[[], None] | None = None) -> None:
         self.seen: list[Call] = []
         self.struck: Counter[Cell] = Counter()
         self.counted_again: set[str] = set()
+        self.counted_elsewhere = 0
         self._stack = stack
         self._cells = tuple(cells)
         self._edit = edit
@@ -103,6 +107,8 @@ class Injector:
         kind = self._strikes(call)
         if kind in {Kind.CRASH_BEFORE, Kind.LATE} and call == MARK:
             self.counted_again.update(_RUN_OF_MARK.findall(str(params["Item"]["sk"])))
+        if kind is Kind.CONFLICT and call == MARK and _MARK_OF_PREEMPTION.match(str(params["Item"]["sk"]["S"])):
+            self.counted_elsewhere += 1
         return None if kind is None else self._fault(call, kind)
 
     def _enter_state(self, moment: Moment) -> None:

@@ -237,7 +237,8 @@ def test_functions_that_nobody_can_invoke_any_more_leave_the_count_on_record(wor
     world.steps["PublishUsage"] = in_turn(TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded"))
     ended = world.run()
     assert ended.cause == (
-        "ended unfinished, and no answer says that it was published: Lambda.TooManyRequestsException: Rate Exceeded; "
+        "ended unfinished, and no answer says that it was published (writes whose calls did not answer are not "
+        "counted): Lambda.TooManyRequestsException: Rate Exceeded; "
         "what went wrong before: Lambda.TooManyRequestsException: Rate Exceeded"
     )
     (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
@@ -356,7 +357,10 @@ def test_a_run_that_cannot_be_published_is_on_record_all_the_same(world: World) 
     (record,) = [item for item in world.items() if item["sk"]["S"].startswith("RUN#")]
     assert record["sk"]["S"].endswith("+00:00#ml-cluster-1-1")
     assert (record["outcome"]["S"], record["applied"]["N"]) == ("unfinished", "2")
-    assert record["error"]["S"] == "ended applied, and no answer says that it was published: UpstreamError: bus down"
+    assert record["error"]["S"] == (
+        "ended applied, and no answer says that it was published (writes whose calls did not answer are not counted): "
+        "UpstreamError: bus down"
+    )
     assert record["planId"]["S"] == "plan-1"
     assert json.loads(record["snapshot"]["S"]) == pointer("snapshots")
 

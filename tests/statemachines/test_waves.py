@@ -139,6 +139,22 @@ class TestRefused:
         assert ended.cause == "refused: team-a has status UpdateFailed: no answer"
         assert waves.published() == [("unfinished", 3)]
 
+    def test_a_run_that_may_not_plan_again_because_another_took_the_lock_is_on_record(self, waves: World) -> None:
+        def lose(_: dict[str, Any]) -> dict[str, Any]:
+            waves.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW + 600)}, fencingToken={"N": "9"})
+            return FAILED
+
+        planned_around(waves)
+        waves.steps["VerifyPlan"] = lose
+        assert waves.run().output == {"outcome": "left-to-the-run-that-holds-the-lock"}
+        assert steps(waves) == [*written(0, 1), verified(2)]
+        assert waves.published() == [("unfinished", 2)]
+        assert waves.payloads("PublishUsage")[0]["error"] == (
+            "refused: team-a has status UpdateFailed: no answer; "
+            "LockLostError: another run took the lock before this one could plan again"
+        )
+        assert waves.state()["lockOwner"] == {"S": ANOTHER}
+
     def test_what_fails_while_others_of_its_wave_settle_waits_for_them(self, waves: World) -> None:
         planned_around(waves)
         waves.steps["VerifyPlan"] = in_turn(FAILED | PENDING | {"refused": FAILED["refused"]}, FAILED, looked())

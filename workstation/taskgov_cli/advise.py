@@ -32,7 +32,7 @@ BATCH = 300
 GPUS = 1000
 
 
-def advise(  # noqa: PLR0913 -- options are named by whoever types them
+def advise(  # noqa: PLR0913 - the options of a command
     trace: Annotated[
         Path,
         typer.Argument(

@@ -41,7 +41,7 @@ DIFFERENCES: Final = (3, 5)
 FailOn = Literal["never", "info", "warning", "error", "incident"]
 
 
-def audit(  # noqa: PLR0913 -- options are named by whoever types them
+def audit(  # noqa: PLR0913 - the options of a command
     snapshot: snapshots.SnapshotFile = None,
     policy: snapshots.PolicyFile = None,
     cluster: snapshots.LiveCluster = None,

@@ -74,7 +74,7 @@ def _compare_lists(field: str, want: Sequence[Any], got: Any, path: str) -> str 
 def _comparable_attempts(want: Sequence[Mapping[str, Any]], got: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
     """Keep the attempts that Kueue's own test compares (`assertPodSetConsideredFlexible`).
 
-    Once a flavor fits, Kueue also lists flavors that it did not look at, and as unfit those that lack a resource of
+    Once a flavor fits, Kueue also lists flavors that it did not consider, and as unfit those that lack a resource of
     another group.
     """
     if not want:

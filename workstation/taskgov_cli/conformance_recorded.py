@@ -1,4 +1,4 @@
-"""How does a case recorded from Kueue's own scheduler look as one of ours? Whole cycles on Kubernetes objects.
+"""How does a case recorded from Kueue's own scheduler look as a case of taskgov? Whole cycles on Kubernetes objects.
 
 Such a case has Kubernetes objects, the manager's configuration, which workloads finish after which cycle, and what
 stood after each cycle (docs/scheduling.md has the form).

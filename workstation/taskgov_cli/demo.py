@@ -63,7 +63,7 @@ def run(app: Typer, order: Order) -> int:
     played.
     """
     files = chosen(order.names) if order.names or order.every else ()
-    gc.freeze()  # the collector need not look at what was imported, a million objects, again for each world
+    gc.freeze()  # the collector need not traverse what was imported, a million objects, again for each world
     demo = Demo(app, order)
     if order.names or order.every:
         demo.play_all(files)

@@ -41,7 +41,7 @@ RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(R
 """Reasons of which nothing is wrong, and those that time alone does not fix."""
 
 
-def explain(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     workload: Annotated[
         str | None, typer.Argument(help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False)
     ] = None,

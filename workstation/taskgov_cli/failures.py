@@ -15,7 +15,7 @@ from taskgov_cli import INTERRUPTED, NOT_READ
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
-    """Return the exit code and the sentence for an error that people cause or meet; None for a defect of ours."""
+    """Return the exit code and the sentence for an error that people cause or meet; None for a defect of taskgov."""
     from taskgov.errors import GovernanceError  # noqa: PLC0415 - only who failed needs these
     from taskgov_cli.output import NOT_UNDERSTOOD, UNREACHABLE  # noqa: PLC0415
     from taskgov_cli.settings import SettingsError  # noqa: PLC0415

@@ -47,7 +47,7 @@ STYLES = {
 }
 
 
-def jobs(  # noqa: PLR0913 -- options are named by whoever types them
+def jobs(  # noqa: PLR0913 - the options of a command
     snapshot: snapshots.SnapshotFile = None,
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,

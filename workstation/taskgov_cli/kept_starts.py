@@ -1,6 +1,6 @@
 """The estimates that a deployed stack keeps, as far as the caller may read them.
 
-Whoever sees the workloads of all teams reads the document of the cluster; a member reads the part of each team that the
+A caller who may see all workloads reads the document of the cluster; a member reads the part of each team that the
 snapshot was read for. What may not be read, or is not there, is none: the commands say so.
 """
 

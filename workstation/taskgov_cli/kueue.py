@@ -1,7 +1,7 @@
 """`taskgov adopt` and `taskgov kueue-config`: an administrator's part on clusters without HyperPod.
 
 Queues that somebody else made are left alone until they are adopted: from then on they carry taskgov's record, and
-plans may write them. Kueue's manager is configured by whoever runs it; taskgov only says how.
+plans may write them. The cluster's administrator configures Kueue's manager; taskgov only says how.
 """
 
 from __future__ import annotations

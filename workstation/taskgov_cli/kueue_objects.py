@@ -60,7 +60,7 @@ class KueueObjectWriter:
                 applied(ObjectApi(api), wanted)
 
     def adopt(self, cluster: ClusterAccess, objects: Iterable[Manifest]) -> None:
-        """Take existing objects over: our fields get our values, whoever owned them. Raises NotFoundError."""
+        """Take existing objects over: our fields get our values, and our ownership. Raises NotFoundError."""
         with self._connections.open(cluster) as api:
             for wanted in objects:
                 ObjectApi(api).get(wanted)

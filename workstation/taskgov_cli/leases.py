@@ -81,7 +81,7 @@ def check(
 
 
 @app.command()
-def add(  # noqa: PLR0913 - options of a command, each named by whoever types it
+def add(  # noqa: PLR0913 - the options of a command
     what: Annotated[str, typer.Argument(help="Count and instance type: 2xml.g5.8xlarge.", metavar="NxTYPE")],
     policy: PolicyFile,
     to: Annotated[str, typer.Option("--to", help="The team that gets it.", metavar="TEAM")],

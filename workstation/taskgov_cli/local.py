@@ -46,7 +46,7 @@ def local(
     kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
     bare: Bare = None,
     mode: Mode = "plan",
-    as_json: AsJson = False,  # noqa: FBT002 - named by whoever types it
+    as_json: AsJson = False,  # noqa: FBT002 - an option of a command
 ) -> None:
     """Serve an emulated account and cluster for `sam local invoke`, the AWS CLI and kubectl, until Ctrl-C.
 

@@ -6,7 +6,7 @@ client's name, not the person's. So a job is somebody's if it says so in an anno
 
 | annotation | who sets it |
 | --- | --- |
-| `taskgov/submitted-by` | whoever submits the job, as in `examples/jobs/qwen3/1-team-a-training.yaml` |
+| `taskgov/submitted-by` | the person who submits the job, as in `examples/jobs/qwen3/1-team-a-training.yaml` |
 | `workspace.jupyter.org/created-by` | the operator of interactive spaces, with the Kubernetes name of the creator |
 
 The value is the Kubernetes name, or its last part (`ana` of `arn:aws:sts::111122223333:assumed-role/scientists/ana`).

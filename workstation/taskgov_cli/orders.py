@@ -1,4 +1,4 @@
-"""Send an order to the stack's entry, signed with the credentials of whoever runs the command.
+"""Send an order to the stack's entry, signed with the credentials of the caller.
 
 The entry is a function URL or an HTTP API with IAM (output `OrderEntryUrl`): AWS checks the signature and names the
 function who called. What the function records and what commands print as "by" is its answer, not this machine's word.

@@ -1,6 +1,6 @@
 """Read a cluster with the rights of a member of a team: what may not be listed is left out, and named.
 
-Whoever may list everything gets the whole snapshot. Where a list of all namespaces is refused, Workloads and
+A caller who may list everything gets the whole snapshot. Where a list of all namespaces is refused, Workloads and
 LocalQueues are read in the namespaces of the teams that were named, and of the ClusterQueues those that these
 LocalQueues lead to. `Snapshot.unseen` says what is missing; nothing else is taken for it.
 """

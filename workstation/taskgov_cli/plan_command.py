@@ -14,7 +14,7 @@ from taskgov_cli.output import CHANGES, OK, AsJson, console, working
 from taskgov_cli.plan_markdown import plan_markdown
 
 
-def plan(  # noqa: PLR0913 -- options are named by whoever types them
+def plan(  # noqa: PLR0913 - the options of a command
     snapshot: snapshots.SnapshotFile = None,
     policy: snapshots.PolicyFile = None,
     mode: Annotated[Literal["plan", "apply"], typer.Option(help="As the deployed stack would run.")] = "plan",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 DAY = 86400
 
 
-def replay(  # noqa: PLR0913 -- options are named by whoever types them
+def replay(  # noqa: PLR0913 - the options of a command
     trace: Annotated[
         Path,
         typer.Argument(

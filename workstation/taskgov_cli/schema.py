@@ -18,7 +18,7 @@ from taskgov_cli.files import put
 from taskgov_cli.output import console
 
 ID: Final = "urn:taskgov:schema:policy:v1"
-"""A name, and no place: whoever needs the schema has it in the package."""
+"""A name, and no place: the schema comes with the package."""
 FILE: Final = "policy.schema.json"
 EDITOR_LINE: Final = f"# yaml-language-server: $schema={FILE}"
 """Read by the YAML language server (VS Code, Neovim, JetBrains' LSP, ...); the path is relative to the document."""
@@ -45,7 +45,7 @@ def schema_text() -> str:
 
 
 def put_beside(document: Path) -> Path | None:
-    """Write the schema beside a document, in place of an older one of ours; return where, None for another's file.
+    """Write the schema beside a document, in place of an older one of taskgov's; return where, None for another's file.
 
     Raises OSError.
     """

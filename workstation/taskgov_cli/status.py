@@ -48,7 +48,7 @@ NEXT_START: Final = "next starts by, half / 9 of 10 (UTC)"
 """The column with the estimate of the team's workload that starts first, where a stack keeps estimates."""
 
 
-def status(  # noqa: PLR0913 - options of a command, each named by whoever types it
+def status(  # noqa: PLR0913 - the options of a command
     snapshot: snapshots.SnapshotFile = None,
     cluster: snapshots.LiveCluster = None,
     stack: snapshots.Stack = None,

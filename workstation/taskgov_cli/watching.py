@@ -80,7 +80,7 @@ def _one_after_the_other(look: Callable[[], View], every: float, form: Form, *, 
 
 
 def _sentence(error: Exception) -> str:
-    """Return why a look failed; nothing for what was said already. Raises the error if it is a defect of ours."""
+    """Return why a look failed; nothing for what was said already. Raises the error if it is a defect of taskgov."""
     if isinstance(error, typer.Exit):
         return ""
     if isinstance(error, typer.BadParameter):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from taskgov_explain.what_if import TeamDifference, WhatIf, WorkloadDifference
 
 
-def what_if_command(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+def what_if_command(  # noqa: PLR0913, PLR0917 - the options of a command
     snapshot: snapshots.SnapshotFile = None,
     lose_nodes: Annotated[
         list[str] | None, typer.Option("--lose-nodes", metavar="NxTYPE", help="Healthy nodes that leave. Repeat.")

@@ -45,7 +45,7 @@ _HIDDEN: Final = (
 )
 
 
-def when(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+def when(  # noqa: PLR0913, PLR0917 - the options of a command
     workload: Annotated[
         str | None,
         typer.Argument(metavar="JOB", help="Job: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False),

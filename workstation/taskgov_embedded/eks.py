@@ -86,7 +86,7 @@ class Eks:
         return self._clusters[name]
 
     def cluster(self, name: str) -> EksCluster:
-        """Return a cluster that was registered, to look at it or to change it."""
+        """Return a cluster that was registered, to read it or to change it."""
         return self._clusters[name]
 
     def on_addon_created(self, hook: Callable[[str, str], None]) -> None:

@@ -1,4 +1,4 @@
-"""One workload with everything that is looked at to judge it, worked out once and only when it is requested."""
+"""One workload with everything that is needed to judge it, worked out once and only when it is requested."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Who may be preempted next? Whoever runs on borrowed quota, when a lender reclaims its own.
+"""Who may be preempted next? Workloads on borrowed quota, when a lender reclaims its own.
 
 For each team with unused quota, workloads of growing size within that quota are put to the scheduling model: whom would
 it preempt? The smallest size at which somebody is a victim is that one's distance from preemption.

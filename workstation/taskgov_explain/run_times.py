@@ -57,7 +57,7 @@ def simulation_of(world: KueueModel, snapshot: Snapshot, run_times: RunTimes) ->
 
 
 def until(snapshot: Snapshot) -> datetime:
-    """Return the end of what a simulation looks at."""
+    """Return the end of a simulation."""
     return snapshot.taken_at + HORIZON
 
 

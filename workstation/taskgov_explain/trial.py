@@ -31,7 +31,7 @@ Entry = Mapping[str, Any]
 class Trial:
     """A waiting workload, its queue, and the scheduler that answers.
 
-    The worlds with another queue are one and the same copy: look at one before the next is made.
+    The worlds with another queue are one and the same copy: use one before the next is made.
     """
 
     case: "Case"

@@ -55,7 +55,7 @@ WHAT_NEXT: Final = {
 }
 
 
-def apply(  # noqa: PLR0913 - options of a command, each named by whoever types it
+def apply(  # noqa: PLR0913 - the options of a command
     plan_id: Annotated[
         str | None, typer.Argument(help="A plan that the stack made but did not write.", metavar="PLAN_ID")
     ] = None,

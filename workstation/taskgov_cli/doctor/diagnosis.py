@@ -37,7 +37,7 @@ def failed(check: str, because: str, *fix: str, note: str = "") -> Diagnosis:
 
 
 def warning(check: str, because: str, *fix: str, note: str = "") -> Diagnosis:
-    """Return that it works, and should be looked at."""
+    """Return that it works, and should be examined."""
     return Diagnosis(check, Status.WARNING, because, fix, note)
 
 

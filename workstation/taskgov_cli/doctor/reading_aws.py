@@ -1,4 +1,4 @@
-"""Read what the doctor looks at in AWS: one function a thing, each raising GovernanceError where it cannot be read."""
+"""Read what the doctor examines in AWS: one function a thing, each raising GovernanceError where it cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what the doctor looks at in the cluster: every Kueue that is there, and what the functions' group may do."""
+"""Read what the doctor examines in the cluster: every Kueue that is there, and what the functions' group may do."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether two sessions of one role could count as two persons: the trust policies of the roles that may approve.
 
 A session is a person of its own in two cases (`taskgov.people`): its role matches `NamedSessionRoles`, or is one of IAM
-Identity Center's. For the first the trust policy has to enforce `sts:RoleSessionName`; without that, whoever may assume
+Identity Center's. For the first the trust policy has to enforce `sts:RoleSessionName`; without that, who may assume
 the role chooses a name, and approves his own document under another one.
 """
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from taskgov_cli.onboarding.first_teams import FirstTeams
 
 
-def init(  # noqa: PLR0913, PLR0917 -- options are named by whoever types them
+def init(  # noqa: PLR0913, PLR0917 - the options of a command
     cluster: Annotated[
         str | None,
         typer.Argument(

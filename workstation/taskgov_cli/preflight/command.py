@@ -44,7 +44,7 @@ Overrides = Annotated[
 ]
 
 
-def preflight(  # noqa: PLR0913 - options of a command, each named by whoever types it
+def preflight(  # noqa: PLR0913 - the options of a command
     backend: Annotated[Backend, typer.Option(help="What keeps the quotas of the clusters.")] = Backend.SAGEMAKER,
     overrides: Overrides = None,
     clusters: Annotated[int, typer.Option(min=1, help="How many clusters the stack will govern.")] = 1,

@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment of ours."""
+    """A comment that taskgov wrote."""
 
     identity: int
     body: str

@@ -63,7 +63,7 @@ def run(app: Typer, order: Order, checkout: Path) -> int:
 
     Raises `typer.BadParameter`, and `typer.Exit` where the test is refused or AWS cannot be reached.
     """
-    gc.freeze()  # the collector need not look at what was imported again and again
+    gc.freeze()  # the collector need not traverse what was imported again and again
     parameters = _parameters(order.parameters)
     run_id = uuid.uuid4().hex[:8]
     file = order.file or Path(f"{PREFIX}{run_id}.json")

@@ -110,7 +110,7 @@ class Sandbox:
     """Where files of the run may be written."""
     observed: Observed = field(default_factory=Observed)
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Parameters of the template that whoever runs the test gave, for what the account requires."""
+    """Parameters of the template that the caller of the test gave, for what the account requires."""
     outputs: dict[str, str] = field(default_factory=dict)
     retained: dict[str, str] = field(default_factory=dict)
     """What the stack leaves behind when it is deleted: logical id -> name."""

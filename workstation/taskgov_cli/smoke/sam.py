@@ -51,7 +51,7 @@ class SamDeployer:
     ) -> None:
         """Build and deploy. Raises StepError for a stack of this name that another made, and for what SAM refuses."""
         self.is_there()
-        # SAM's cache looks at files only: with it, a revision would change nothing.
+        # SAM's cache compares files only: with it, a revision would change nothing.
         self._sam(["build", "--no-cached"], {"TASKGOV_REVISION": revision or ""})
         given = [f"{name}={value}" for name, value in parameters.items()]
         options = [

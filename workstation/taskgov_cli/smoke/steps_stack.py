@@ -105,7 +105,7 @@ def undeploy(sandbox: Sandbox) -> None:
 
 
 def _mark(sandbox: Sandbox, table: str) -> str | None:
-    """Return the tag with which the stack marks the cluster, by its table; None where it has not looked at it yet."""
+    """Return the tag with which the stack marks the cluster, by its table; None where it has not read it yet."""
     try:
         stamp = Table(boto3.resource("dynamodb", config=CONFIG).Table(table)).stamp(sandbox.cluster_arn)
     except NotFoundError:  # the table is gone

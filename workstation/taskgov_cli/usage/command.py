@@ -41,7 +41,7 @@ class By(StrEnum):
     """The whole time, from --from to --to."""
 
 
-def usage(  # noqa: PLR0913 -- options are named by whoever types them
+def usage(  # noqa: PLR0913 - the options of a command
     cluster: Cluster,
     month: Annotated[
         str | None, typer.Option("--month", help="A month in UTC, such as 2026-11. Default: this month.")

@@ -2,7 +2,7 @@
 
 A fault names a service and an operation of botocore; `when` narrows it by the call's parameters. The event bus asks
 too, as service `events`, operation `Deliver`, with the target's ARN as `Target`: a delivery can be doubled or lost.
-Whoever has to choose by the caller, or by how many calls came before, puts a `chooser` in front.
+To choose by the caller, or by how many calls came before, put a `chooser` in front.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decide in which state an alarm is, from its data points: a pure function, as the CloudWatch user guide describes it.
 
 Pages "Alarm evaluation" and "Configuring how CloudWatch alarms treat missing data". The guide does not say how many
-data points are looked at for each alarm; its examples look at two more than the alarm has evaluation periods.
+data points are evaluated for each alarm; its examples evaluate two more than the alarm has evaluation periods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ALARM: Final = "ALARM"
 INSUFFICIENT_DATA: Final = "INSUFFICIENT_DATA"
 
 MORE_POINTS: Final = 2
-"""Data points that are looked at beyond the evaluation periods: 5 for 3, in the guide's examples."""
+"""Data points that are evaluated beyond the evaluation periods: 5 for 3, in the guide's examples."""
 
 COMPARISONS: Final[dict[str, Callable[[float, float], bool]]] = {
     "GreaterThanThreshold": operator.gt,
@@ -52,7 +52,7 @@ class Rule:
 
     @property
     def points(self) -> int:
-        """How many periods are looked at (the evaluation range)."""
+        """How many periods are evaluated (the evaluation range)."""
         return self.periods + MORE_POINTS
 
     def is_breaching(self, value: float) -> bool:

@@ -1,4 +1,4 @@
-"""Why can a workload not even be looked at? Its queue is missing or takes nothing: said by Kueue's workload controller.
+"""Why can a workload not be considered? Its queue is missing or takes nothing: Kueue's workload controller says so.
 
 The scheduler never sees such a workload, so that the reason has to come from here (Kueue v0.19,
 `pkg/controller/core/workload_controller.go`: the same conditions, in the same order).

@@ -26,7 +26,7 @@ _BETWEEN_TERMS: Final = re.compile(r",(?![^(]*\))")
 
 
 class BadTokenError(Exception):
-    """The continue token is none of ours: the caller has to list from the beginning."""
+    """The continue token is not from here: the caller has to list from the beginning."""
 
 
 class SelectorError(Exception):

@@ -103,9 +103,9 @@ class KueueManager:
         return results
 
     def release_inadmissible(self) -> bool:
-        """Let workloads that waited for a change be looked at again; say whether there were any.
+        """Let workloads that waited for a change be considered again; say whether there were any.
 
-        Changes are gathered for a while, as Kueue does, so that those who wait are looked at together.
+        Changes are gathered for a while, as Kueue does, so that those who wait are considered together.
         """
         if not self._world.notified:
             self._batch_ends = None
@@ -117,7 +117,7 @@ class KueueManager:
         return self._world.requeue_inadmissible() > 0
 
     def next_due(self) -> datetime | None:
-        """Return when those who wait for a change will be looked at."""
+        """Return when those who wait for a change will be considered."""
         return self._batch_ends
 
     def finish_eviction(self, workload: str) -> None:

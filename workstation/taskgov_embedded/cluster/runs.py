@@ -42,7 +42,7 @@ class TimedRuns:
         self._runs.pop(job["metadata"]["uid"], None)
 
     def begin_again(self, uids: Iterable[str]) -> None:
-        """Begin from nothing, whichever of these are jobs with a time."""
+        """Begin from nothing, with those of these that are jobs with a time."""
         for uid in uids:
             if uid in self._runs:
                 self._runs[uid].done_at = None

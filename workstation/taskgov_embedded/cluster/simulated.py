@@ -1,4 +1,4 @@
-"""The simulated EKS cluster behind a HyperPod cluster: one object to build, drive and look at.
+"""The simulated EKS cluster behind a HyperPod cluster: one object to build, drive and inspect.
 
 Everything is driven by explicit calls; time is whatever `now` says. After each change `settle` lets happen what would:
 nodes join, the scheduler runs until nothing moves, jobs start and stop, pods are placed. What needs time (a node that
@@ -51,7 +51,7 @@ class Pace:
     stop: int = 1
     """From an eviction until the job has stopped and its quota is free."""
     requeue: int = 1
-    """From a change until those who could not be admitted are looked at again: Kueue gathers changes for a second."""
+    """From a change until those who could not be admitted are considered again: Kueue gathers changes for a second."""
 
 
 _P = ParamSpec("_P")

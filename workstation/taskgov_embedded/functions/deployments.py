@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.functions.versions import Versions
 
 WATCH_SECONDS = 60
-"""How often alarms are looked at between two steps (CodeDeploy says that it polls, not how often)."""
+"""How often alarms are polled between two steps (CodeDeploy says that it polls, not how often)."""
 
 
 def steps(configuration: str) -> Iterator[tuple[float, int]]:

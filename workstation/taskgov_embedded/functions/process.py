@@ -235,7 +235,7 @@ def _take_out(names: Iterable[str]) -> dict[str, ModuleType]:
         parent, _, child = name.rpartition(".")
         holder = sys.modules.get(parent)
         if holder is not None and getattr(holder, child, None) is module:
-            # `from package import child` looks at the attribute before it looks at sys.modules.
+            # `from package import child` reads the attribute before it reads sys.modules.
             delattr(holder, child)
     return taken
 

@@ -2,7 +2,7 @@
 
 A function is what the template says: its directory and layers are importable, it sees its own environment and nothing
 else, calls AWS with its role, and has a deadline on the stack's clock. What it prints goes to its log group, embedded
-metrics to CloudWatch. `Runtime.invoke` is called for each Invoke, whoever makes it.
+metrics to CloudWatch. `Runtime.invoke` is called for each Invoke of any caller.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Run(Host):
         return interpreter.run(execution.machine.definition, start, json.loads(execution.given))
 
     def end(self) -> None:
-        """Go no further: whoever waits stops there."""
+        """Go no further: waiting callers stop there."""
         self._is_over = True
         for branch in self._branches:
             branch.end()

@@ -20,4 +20,4 @@ def install(turns: Turns, patches: Patches) -> None:
         else:
             own(seconds)
 
-    patches.replace(time, "sleep", sleep, "whoever sleeps lets time of the stack pass")
+    patches.replace(time, "sleep", sleep, "a sleep lets time of the stack pass")

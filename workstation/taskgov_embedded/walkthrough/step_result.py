@@ -1,4 +1,4 @@
-"""What one step of a walkthrough led to: the record that checks look at and that the demo shows."""
+"""What one step of a walkthrough led to: the record that checks examine and that the demo shows."""
 
 from __future__ import annotations
 

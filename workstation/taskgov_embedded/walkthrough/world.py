@@ -56,7 +56,7 @@ class World:
             "ApplyMode": walkthrough.mode,
             "PublishSchedule": f"rate({walkthrough.publish_minutes} {unit})",
             "WatchPlainEks": "yes" if self.is_plain_eks else "no",
-            "ClustersWithoutDocument": "*",  # it is looked at before it has a document, too
+            "ClustersWithoutDocument": "*",  # it is read before it has a document, too
             **(more or {}),
         }
         self.stack = Stack(template, parameters, self.clock)

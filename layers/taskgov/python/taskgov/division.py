@@ -51,7 +51,7 @@ def divide(total: int, parties: Iterable[Party]) -> dict[str, int]:
 
 
 def divide_while(parties: Iterable[Party], take: Callable[[str], bool]) -> dict[str, int]:
-    """Give units by the same method, one at a time, to whoever can take one: what is divided need not be one number.
+    """Give units by the same method, one at a time, to those that can take one: what is divided need not be one number.
 
     `take` is called with the key of the party whose claim is strongest. It takes a unit and returns True, or says that
     there is none for it: then that party is not asked again. The result is the units of each party.
@@ -119,7 +119,7 @@ def _divide_by_weight(total: int, parties: Sequence[Party]) -> dict[str, int]:
 
 
 def _give(missing: int, parties: Sequence[Party], units: dict[str, int]) -> None:
-    """Give one unit at a time to whoever is next by the method and below the ceiling."""
+    """Give one unit at a time to the next by the method and below the ceiling."""
     takers = [(-_claim(party, units[party.key]), party.key, party) for party in parties if _has_room(party, units)]
     heapify(takers)
     while missing > 0 and takers:
@@ -131,7 +131,7 @@ def _give(missing: int, parties: Sequence[Party], units: dict[str, int]) -> None
 
 
 def _take(excess: int, parties: Sequence[Party], units: dict[str, int]) -> None:
-    """Take one unit at a time from whoever would have got it last by the method and is above the floor."""
+    """Take one unit at a time from the last to get one by the method that is above the floor."""
     order = {party.key: -place for place, party in enumerate(parties)}
     givers = [
         (_claim(party, units[party.key] - 1), order[party.key], party)

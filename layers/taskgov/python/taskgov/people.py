@@ -8,7 +8,7 @@ what AWS puts into the request context of a signed call; nothing here reads what
 | IAM user | the user |
 | session of a role of IAM Identity Center (`AWSReservedSSO_...`) | the user of Identity Center: the session's name |
 | session of a role in `NamedSessionRoles` | the session: the role's trust policy enforces its name |
-| session of any other role | the role: whoever assumes it chooses the session's name |
+| session of any other role | the role: the caller who assumes it chooses the session's name |
 | root | the account's root |
 | federated user (`GetFederationToken`), anything else | nobody: refused |
 

@@ -1,7 +1,7 @@
 """How much of which resource: exact integers in, canonical Kubernetes text out.
 
 Every room counts in the same units: cpu in **milli**, everything else (bytes, devices, pods) in whole units, always a
-Python `int`. Whoever reads or writes Kubernetes objects (scheduling, allocation, hyperpod, kueue) converts here.
+Python `int`. Code that reads or writes Kubernetes objects (scheduling, allocation, hyperpod, kueue) converts here.
 
 | value | means |
 | --- | --- |

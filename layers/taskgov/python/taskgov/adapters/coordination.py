@@ -1,6 +1,6 @@
 """Who may act on a cluster now: its generation and lock, whose turn it is to send notices, and what counts once.
 
-The lock itself is taken and released by the state machine; here it is looked at and renewed.
+The lock itself is taken and released by the state machine; here it is read and renewed.
 """
 
 from collections.abc import Mapping

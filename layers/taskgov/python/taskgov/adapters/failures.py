@@ -28,7 +28,7 @@ class ReportedFailures:
         self._meter = meter
 
     def report(self, cluster_name: str, doing: str, error: Exception) -> None:
-        """Log the error's class and where it was raised; what it says only if it is one of ours, without content."""
+        """Log the error's class and where it was raised; its text only if it is a `GovernanceError`."""
         self._logger.error("cluster unreadable", extra={"cluster": cluster_name, "doing": doing, **fields_of(error)})
         for cluster in dict.fromkeys((cluster_name, ALL_CLUSTERS)):
             self._meter.record(cluster, [CLUSTER_UNREADABLE.of(1)])

@@ -6,7 +6,7 @@
 | 1 | this release | |
 
 An older item is brought up to date as it is read, and is written in today's form with its next change. What a newer
-release wrote, or nobody can read, is an `UnreadableItem`: whoever reads many continues without it and reports it.
+release wrote, or nobody can read, is an `UnreadableItem`: a reader of many continues without it and reports it.
 """
 
 from collections.abc import Callable, Mapping

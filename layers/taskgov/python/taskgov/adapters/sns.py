@@ -34,7 +34,7 @@ class Topic:
 
 
 class TopicsOfTeams:
-    """The `TeamTopics` port over SNS: whichever topic a message names, as far as the function's role reaches."""
+    """The `TeamTopics` port over SNS: any topic that a message names, as far as the function's role reaches."""
 
     def __init__(self, client: "SNSClient", begin_with: str) -> None:
         self._client = client
@@ -50,6 +50,6 @@ class TopicsOfTeams:
         Topic(self._client, topic_arn).send(subject, text)
 
     def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
-        """Send one message as JSON; characters that are not seen are escaped by whoever made it."""
+        """Send one message as JSON; characters that are not seen are escaped by its author."""
         with translated(f"send chat message to {topic_arn}"):
             self._client.publish(TopicArn=topic_arn, Message=json.dumps(message))

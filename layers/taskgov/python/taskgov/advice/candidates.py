@@ -30,7 +30,7 @@ class Candidate:
     rule: Rule
     limit: int | None = None
     fair: bool = True
-    """`FairShare`: who borrows least goes first, and whoever borrows more may be preempted for it."""
+    """`FairShare`: who borrows least goes first, and those who borrow more may be preempted for it."""
     never: bool | None = None
     """`PreemptTeamTasks: Never` for all; None: as each team has it."""
 

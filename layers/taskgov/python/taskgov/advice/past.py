@@ -1,6 +1,6 @@
 """What work came in the past, and how much of it each team used: the ground that rules of quotas stand on.
 
-Moments are seconds since the history began. Whoever looks back from a moment sees only what was known then: a job that
+Moments are seconds since the history began. A view from a moment has only what was known then: a job that
 still ran has run so far, and for how much longer is unknown.
 """
 

@@ -169,7 +169,7 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeClaims:
 
 
 def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Claim]:
-    """Return what every team claims of the type, by team: its fixed row and its share, whichever it has."""
+    """Return what every team claims of the type, by team: its fixed row, its share, or both."""
     instance_type = capacity.line.instance_type
     fixed = context.fixed.get(instance_type, ())
     claims = [_fixed(context, capacity, promise, row) for promise, row in fixed]

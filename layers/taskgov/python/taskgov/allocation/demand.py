@@ -47,7 +47,7 @@ class Lent:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """A promise after demand has been looked at; `words` is empty when nothing moved."""
+    """A promise after demand has been considered; `words` is empty when nothing moved."""
 
     row: ComputeQuotaResource
     words: str = ""

@@ -10,7 +10,7 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | whose numbers Kueue itself sets (`taskgov.allocation.orchestrated`) | left alone |
 | whose record in the table cannot be read | left alone |
 | that infrastructure as code changed last, with `coOwned: keep` | left alone |
-| changed by hand since the last write of ours | by `handEdits`: left alone, taken as the promise, or put right |
+| changed by hand since taskgov's last write | by `handEdits`: left alone, taken as the promise, or put right |
 | switched off, or being deleted | left alone |
 | being created or updated by HyperPod | left alone until it has settled: it refuses a write |
 | stuck in a status that no update fixes | deleted, as documented, and created again in a later wave |

@@ -4,7 +4,7 @@ Guardrails fail closed: a limit that cannot be read, or an effect that cannot be
 guardrail stops the whole plan, because its changes belong together: what one team gives another receives. Only
 `nodes-seen` and `approval` do not stop but wait for a person.
 
-| guardrail | looks at | says no when |
+| guardrail | reads | refuses when |
 | --- | --- | --- |
 | `stop-switch` | the switch | it is on, or cannot be read |
 | `all-read` | quotas, cluster policy and instance groups | one of them cannot be read: it may promise anything |

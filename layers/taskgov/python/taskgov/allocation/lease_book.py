@@ -1,6 +1,6 @@
 """Which leases does a cluster have, and how does each stand? Shown wherever quota is shown.
 
-A quota with a lease in it is more (or less) than what was promised, for a time; whoever reads the number has to see
+A quota with a lease in it is more (or less) than what was promised, for a time; a reader of the number has to see
 that. `status`, `explain`, `what-if`, the audit report and the metrics take the book from here.
 """
 

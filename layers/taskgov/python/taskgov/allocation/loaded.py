@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Loaded:
     """The scheduler as a snapshot has it, with what was rendered for it, for all who ask for the same.
 
-    Nobody changes the models: whoever wants to takes a copy.
+    The models are not changed: a caller that needs to change one copies it.
     """
 
     config: ManagerConfig

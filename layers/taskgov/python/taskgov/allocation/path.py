@@ -221,7 +221,7 @@ class _Choice:
                 if not reached.losses:
                     break
                 continue
-            # The last is looked at first: in the order of ranks.
+            # The last is considered first: in the order of ranks.
             for write in reversed(list(self._ranks.in_order(ready))):
                 if left.fits([write]):
                     try:

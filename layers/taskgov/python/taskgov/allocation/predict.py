@@ -1,8 +1,8 @@
 """Predict what the scheduler would do on the way of a plan: which workloads start, are preempted, or wait longer.
 
 The waves of a plan are played one after the other on a copy of the cluster's queues, which come to rest after each, as
-they do in a run. HyperPod renders the writes of one wave in an unknown order, so that whoever is preempted in
-any order counts:
+they do in a run. HyperPod renders the writes of one wave in an unknown order, so that each workload that
+is preempted in any order counts:
 
 | writes of a wave | are played |
 | --- | --- |
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from taskgov.snapshot.model import Snapshot
 
 MODEL_STEPS: Final = 100_000
-"""Heads of queues that a prediction looks at at most: a count, so that equal snapshots give equal bytes."""
+"""The most heads of queues that a prediction considers: a count, so that equal snapshots give equal bytes."""
 
 MODEL_WORK: Final = 2_000_000
 """Heads times queues at most under fair sharing, down to `FEWEST_STEPS`: small clusters have more orders played."""
@@ -98,7 +98,7 @@ class Player:
     def __init__(
         self, snapshot: Snapshot, changes: Iterable[Change], table: InstanceTypeTable, steps: int | None = None
     ) -> None:
-        """Take the cluster and all changes that may be played, with `steps` heads of queues to look at, if given.
+        """Take the cluster and all changes that may be played, with `steps` heads of queues to consider, if given.
 
         Raises `KeyError` or `ValueError` for objects that cannot be read, LoopError where the cluster never rests.
         """
@@ -213,7 +213,7 @@ class Player:
 
 
 def steps_for(model: KueueModel) -> int:
-    """Return how many heads of queues one question about a cluster may look at, in a plan, an audit or what-if."""
+    """Return how many heads of queues one question about a cluster may consider, in a plan, an audit or what-if."""
     queues = max(len(list(model.cluster_queues())), 1)
     if model.config.fair_sharing:
         return min(MODEL_STEPS, max(MODEL_WORK // queues, FEWEST_STEPS))

@@ -148,9 +148,9 @@ class Projection:
             self.model.apply(manifest)
 
     def settle(self, budget: Budget) -> FixedPoint:
-        """Let the queues come to rest at the moment of the snapshot; every head that is looked at takes a step.
+        """Let the queues come to rest at the moment of the snapshot; every head that is considered takes a step.
 
-        A cluster to which nothing was written comes to the same rest for whoever asks: it is played once.
+        A cluster to which nothing was written comes to the same rest for each question: it is played once.
         """
         if not self._is_as_loaded:
             return self._settle(budget)

@@ -126,7 +126,7 @@ class Reckoning:
     def of(self, goal: Goal, only: str | None = None) -> Iterator[QuotaDelta]:
         """Yield the numbers of one quota that move, by type and resource; none of the shared pool's.
 
-        `only` one instance type is looked at where that is given.
+        `only` one instance type is considered where that is given.
         """
         if goal.is_pool:
             return
@@ -289,5 +289,5 @@ def _is_whole(config: ComputeQuotaConfig, instance_type: str) -> bool:
 
 
 def _order(place: Place) -> tuple[str, bool, str]:
-    """Accelerators come first: they are what a person looks at."""
+    """Accelerators come first: they are what people read first."""
     return place[0], place[1] in {CPU, MEMORY}, place[1]

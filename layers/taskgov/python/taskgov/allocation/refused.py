@@ -115,7 +115,7 @@ def said_refusal(refused: RefusedWrite) -> str:
 
 
 def _refusal_of(allocation: Allocation, standing: Sequence[RefusedWrite]) -> RefusedWrite | None:
-    """Return the refusal of a planned quota, by whichever write of the way there."""
+    """Return the refusal of a planned quota, by any write of the path."""
     promise = allocation.promise
     mine = [refusal for refusal in standing if refusal.team == promise.team and refusal.kind in _kinds(promise)]
     for deletion in _refused_deletions([promise.failed] if promise.failed else [], mine).values():

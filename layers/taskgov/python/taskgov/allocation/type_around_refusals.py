@@ -1,4 +1,4 @@
-"""Plan around refused writes on one instance type: what is free goes to whoever is farthest from its goal.
+"""Plan around refused writes on one instance type: what is free goes to the team that is farthest from its goal.
 
 `taskgov.allocation.around_refusals` sets the order, and calls it for each type. Units are given by the divisor method
 (`taskgov.division`).

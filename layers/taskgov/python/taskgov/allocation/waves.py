@@ -151,7 +151,7 @@ def arrange(first: Iterable[Wave], writes: Iterable[Write], room: Room, split: S
         gives, takes, stuck = _sorted_out(waiting, room, split)
         if not stuck:
             return Writes(waves, tuple(gives), tuple(takes), room, tuple(left))
-        # What cannot take does not give either: whoever counted on it is looked at again.
+        # What cannot take does not give either: writes that counted on it are considered again.
         left += [write.change for write in waiting if write.key in stuck]
         waiting = [write for write in waiting if write.key not in stuck]
 
@@ -186,7 +186,7 @@ def _sorted_out(writes: Sequence[Write], room: Room, split: Split) -> tuple[list
 
 
 def _fitting(writes: Iterable[Write], room: Room) -> tuple[list[Write], list[Write]]:
-    """Return the writes that fit together, looked at in their order, and the others."""
+    """Return the writes that fit together, taken in their order, and the others."""
     fitting, others, left = [], [], room.copy()
     for write in writes:
         if left.fits([write]):

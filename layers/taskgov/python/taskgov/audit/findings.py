@@ -1,4 +1,4 @@
-"""Judge one cluster: everything a person should look at, from the same model that plans.
+"""Judge one cluster: everything a person should examine, from the same model that plans.
 
 `audit_cluster` calls it each night, `taskgov audit` at any time. The plan's own findings come along, so that one list
 says everything. The codes, with their meaning and remedy, are listed in `docs/findings.md`.

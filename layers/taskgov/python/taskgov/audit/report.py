@@ -126,7 +126,7 @@ class UsageLine:
     deviation: float | None
     """`used` less `entitlement`."""
     infinite_share: bool
-    """The team has weight zero and borrows: whoever has a weight comes before it."""
+    """The team has weight zero and borrows: teams with a weight come before it."""
     leased: int = 0
     """Whole instances of the quota that are leased from others now; below zero: that are leased to others."""
     leased_words: str = ""

@@ -85,7 +85,7 @@ class Trend:
 
 @dataclass(frozen=True)
 class Earlier:
-    """The history as one audit may look at it: without what its own first try left."""
+    """The history as one audit may use it: without what its own first try left."""
 
     history: AuditHistory = field(default_factory=AuditHistory)
     run_id: str = ""

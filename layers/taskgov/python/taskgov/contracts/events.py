@@ -201,7 +201,7 @@ def _plain_eks(envelope: Envelope) -> Hint:
 
 
 def _operator_request(envelope: Envelope) -> Hint:
-    """Read a request that whoever may put events on the bus can send: who it was, nobody attests."""
+    """Read a request that any principal who may put events on the bus can send; the name in it is not attested."""
     return _request(envelope, attested=False)
 
 

@@ -111,7 +111,7 @@ class ClusterUnreadable(StepModel):
 class PlanQuotasRequest(StepModel):
     snapshot: Pointer
     apply_mode: Literal["plan", "apply"] = "plan"
-    """What the operator allows; whoever does not say it gets a plan that nobody applies."""
+    """What the operator allows; without it, a plan is made that nobody applies."""
     approved_changes: str | None = None
     approved_by: str | None = None
     """Who approved them: `taskgov.people.Person.identity`, as the signed entry attests it."""
@@ -201,7 +201,7 @@ class WroteChanges(StepModel):
 
 
 class PublishUsageRequest(StepModel):
-    """The end of a run, or a cluster alone: then it is looked at; nothing at all is every governed cluster."""
+    """The end of a run, or a cluster alone: then it is measured; nothing at all is every governed cluster."""
 
     cluster_arn: str | None = None
     """An ARN; where no run ends, and so nothing is kept under it, the name of an EKS cluster's document will do."""

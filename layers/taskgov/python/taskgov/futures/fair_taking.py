@@ -59,7 +59,7 @@ class _Search:
         self.at: dict[Queue, int] = {}
         """How many candidates of each queue are taken or refused."""
         self.refused: dict[Queue, Running] = {}
-        """The first candidate of each queue that the first strategy refuses: the second looks at no other."""
+        """The first candidate of each queue that the first strategy refuses: the second considers no other."""
 
     def first_pass(self, own: list[Running], others: Line) -> bool:
         """Apply the first strategy until the preemptor fits."""

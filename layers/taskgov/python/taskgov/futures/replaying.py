@@ -79,7 +79,7 @@ class _Replay(Cycles):
             self.watched.discard(rank)
 
     def _due(self, now: Instant) -> dict[Tree, None]:
-        """Do what is due: ends, then arrivals and changes, then looks at who is inadmissible; return whom it concerns.
+        """Do what is due: ends, then arrivals and changes, then checks of the inadmissible; return whom it concerns.
 
         Ends of jobs that were preempted meanwhile may be left among them.
         """

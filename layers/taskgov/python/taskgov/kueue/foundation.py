@@ -78,4 +78,4 @@ _MESSAGE: Final = (
     f" : 'jobs in namespace ' + request.namespace + ' are governed: name the queue of your team in the label"
     f" {names.QUEUE_NAME_LABEL}, here ' + request.namespace + '-localqueue'"
 )
-"""CEL: what is written to whoever is refused."""
+"""CEL: the message to a person who is refused."""

@@ -28,7 +28,7 @@ def backend_named_in(text: str | bytes) -> str | None:
 def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
     """Return the ARN of the EKS cluster that the document of this name may stand for by mistake, or None.
 
-    Its backend may be lost or misspelt, or nothing of the document may be readable: the cluster has to be looked at
+    Its backend may be lost or misspelt, or nothing of the document may be readable: the cluster has to be read
     for the mistakes to be reported. Only the ARN is needed then, with the document's own name in it. A HyperPod
     cluster's document may hold it too, of the EKS cluster below: the caller rules that out. A document that names a
     backend of EKS clusters is that backend's, and mistaken for no other's.

@@ -1,4 +1,4 @@
-"""A policy document as far as it could be read, for the rules and warnings that look at all of its parts together."""
+"""A policy document as far as it could be read, for the rules and warnings about all of its parts together."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Draft:
     team_names: frozenset[str] = field(default_factory=frozenset)
 
     def receivers(self) -> frozenset[str]:
-        """Return who may give or take a lease: the teams, and the shared pool where it is one of ours."""
+        """Return who may give or take a lease: the teams, and the shared pool where taskgov keeps it."""
         pool = self.document.shared_pool
         return self.team_names | ({pool.team} if pool and not pool.native else set())
 

@@ -1,6 +1,6 @@
 """A policy document, or everything that is wrong with it at once.
 
-The snapshot, the command line and whoever stores a document call `parse_policy`. A document with any violation is not
+The snapshot, the command line and the storing of a document call `parse_policy`. A document with any violation is not
 used at all: the plan then changes nothing and says why.
 """
 

@@ -172,7 +172,7 @@ def leases_end_after_they_start(draft: Draft) -> Iterator[Broken]:
 
 
 def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
-    """Either a pool of ours or HyperPod's IdleResourceSharing keeps what no team was given, never both."""
+    """Either taskgov's shared pool or HyperPod's IdleResourceSharing keeps what no team was given, never both."""
     document, pool = draft.document, draft.document.shared_pool
     if pool is None:
         return

@@ -1,4 +1,4 @@
-"""A cluster, and whoever keeps its quotas: the calls of its backend and of its Kubernetes API."""
+"""A cluster, and the service that keeps its quotas: the calls of its backend and of its Kubernetes API."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The record of work, for whoever reads it: reports, forecasts, accounts."""
+"""The record of work, for its readers: reports, forecasts, accounts."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,7 +4,7 @@ Made by `flavor_search`, read by everyone else. Rules: `pkg/scheduler/flavorassi
 
 | mode | means |
 | --- | --- |
-| `NO_FIT` | cannot be, whoever leaves |
+| `NO_FIT` | cannot be, even when all others leave |
 | `NO_CANDIDATES` | could be after preemption, but nobody may be preempted |
 | `PREEMPT` | fits after preemption in the own queue |
 | `RECLAIM` | fits after reclaiming from other queues only |
@@ -126,7 +126,7 @@ class Assignment:
     def blocker(self) -> Blocker:
         """The most severe, over pod sets and groups, of the least severe reason over flavors that do not fit.
 
-        Kueue: `resolveNoFitReason`. Only pod sets that do not fit count; for one of which no flavor was looked at,
+        Kueue: `resolveNoFitReason`. Only pod sets that do not fit count; for one of which no flavor was considered,
         none matches.
         """
         if self.mode != NO_FIT:

@@ -28,7 +28,7 @@ class HeldCycle:
     Parameters
     ----------
     entries
-        The one that would be admitted, then those that were not looked at yet.
+        The one that would be admitted, then those that were not considered yet.
     victims
         Who was preempted before.
     holds

@@ -118,7 +118,7 @@ class Candidates:
         if policy not in {LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL, ANY}:
             return []
         running = preemptor.queue.running
-        if policy != ANY:  # the order is by priority: whoever comes after these is out of reach
+        if policy != ANY:  # the order is by priority: those after these are out of reach
             beyond = preemptor.priority + (policy == LOWER_OR_NEWER_EQUAL)
             running = running[: bisect_left(running, (1, beyond))]
         if self.usage_of is not None:

@@ -9,7 +9,7 @@ uncertain who compete, directly or through others, with somebody who uses it.
 | the manager: a gate or a setting | everybody |
 | the configuration is assumed, because it cannot be read | nobody: it is named, and what it would say is not known |
 
-Workloads of one queue compete, because they stand in one line and a cycle looks at one of them; those of two queues of
+Workloads of one queue compete, because they stand in one line and a cycle considers one of them; those of two queues of
 a cohort tree do when they may use one flavor, directly or through others. Under fair sharing the whole tree competes,
 because a queue's share counts all its flavors. What is done for good competes for nothing.
 """

@@ -82,7 +82,7 @@ class Assigner:
     replaced: tuple[PodSetAdmission, ...] | None = None
 
     def assign(self, demand: Demand) -> Assignment:
-        """Find flavors for each pod set in turn; after one that finds none the rest is not looked at."""
+        """Find flavors for each pod set in turn; after one that finds none the rest is not considered."""
         assignment = Assignment()
         for indexes in demand.groups:
             if not self._assign_together(demand, indexes, assignment):

@@ -90,7 +90,7 @@ class KueueModel(KueueModelObjects):
         Admitted workloads hold their quota at once. Preempted ones keep theirs until `finish_eviction`. `turn` names
         ClusterQueues in the order in which heads of theirs that are equal in everything come; Kueue takes any.
         `reserved_at` gives the moment that is written of an admitted workload (`namespace/name`) where it is not `now`:
-        Kueue looks at the clock for each (`prepareWorkload` in `pkg/scheduler/scheduler.go`), so that one cycle may
+        Kueue reads the clock for each (`prepareWorkload` in `pkg/scheduler/scheduler.go`), so that one cycle may
         reserve in two seconds.
 
         With `wait_for_pods_ready_block_admission` a cycle stops before it admits one more while pods are not ready; the
@@ -200,7 +200,7 @@ class KueueModel(KueueModelObjects):
     def requeue_inadmissible(self, trees: Iterable[str] | None = None) -> int:
         """Put inadmissible workloads back in line, in all `notified` trees or in the given ones, and say how many.
 
-        Kueue does this in batches of one second; whoever owns the clock decides.
+        Kueue does this in batches of one second; the owner of the clock decides.
         """
         chosen = self.notified if trees is None else frozenset(trees)
         moved = 0

@@ -64,7 +64,7 @@ DIFFERENCES: Final = (
     Difference((0, 15), "a head that waits for its preemptions stays first in its queue"),
     Difference((0, 15), "admission fair sharing is on by default, and v1beta2 is served"),
     Difference((0, 17), "under fair sharing, who does not borrow comes first, and work within its quota may preempt"),
-    Difference((0, 18), "pending workloads of one shape are looked at as one"),
+    Difference((0, 18), "pending workloads of one shape are considered as one"),
     Difference((0, 18), "elastic jobs (workload slices) are on by default"),
     Difference((0, 19), "a flavor search continues where it stopped after a skip or an update"),
     Difference((0, 19), "the annotation admission-gated-by and quotaCheckStrategy are on by default"),

@@ -19,7 +19,7 @@ Object = Mapping[str, Any]
 CONTAINER: Final = "Container"
 POD: Final = "Pod"
 LISTS: Final = ("initContainers", "containers")
-"""The lists of containers of a pod, in the order in which Kueue looks at them."""
+"""The lists of containers of a pod, in the order in which Kueue checks them."""
 
 _ABOVE_LIMITS: Final = "requests must not exceed its limits"
 _ABOVE_MAX: Final = "requests must not be above the limitRange max"

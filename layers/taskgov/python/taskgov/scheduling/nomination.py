@@ -72,7 +72,7 @@ class Entry:
 class Nominator:
     """Judges heads against the state as it stands."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what a nomination looks at, each from another part of the store
+    def __init__(  # noqa: PLR0913, PLR0917 - what a nomination considers, each from another part of the store
         self,
         config: ManagerConfig,
         queue_of: QueueOf,

@@ -32,7 +32,7 @@ class Reviewed(NamedTuple):
 
     `completion` is their resources where they are not taken as written, else "". Workloads that differ in it differ in
     their spec as Kueue sees it, also where their requests are equal: one that is changed in nothing but a limit that
-    was too low may be looked at again. `refusal` is why Kueue refuses the workload, in the words of its condition.
+    was too low may be considered again. `refusal` is why Kueue refuses the workload, in the words of its condition.
     """
 
     pods: Sequence[Object]
@@ -89,7 +89,7 @@ class PodRules:
     def review(self, templates: Sequence[Object], namespace: str) -> Reviewed:
         """Complete the pods of a workload, and say whether Kueue refuses it.
 
-        Requests above limits come first; only when there are none, the bounds of LimitRanges are looked at.
+        Requests above limits come first; only when there are none, the bounds of LimitRanges are checked.
         """
         pods = [self._completed(template, namespace) for template in templates]
         paths = [f"spec.podSets[{index}].template.spec" for index in range(len(pods))]

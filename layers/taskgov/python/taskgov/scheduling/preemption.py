@@ -56,7 +56,7 @@ def fits(preemptor: Preemptor, *, borrow: bool) -> bool:
 def fill_back(preemptor: Preemptor, removed: list[Victim], *, borrow: bool) -> list[Victim]:
     """Give victims back, from the last but one to the first, wherever the preemptor still fits.
 
-    Whoever is given back is replaced by the last of the list, as Kueue does. Leaves all usage as it was before the
+    A victim given back is replaced by the last of the list, as Kueue does. Leaves all usage as it was before the
     search.
     """
     victims = list(removed)

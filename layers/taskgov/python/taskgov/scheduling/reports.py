@@ -120,7 +120,7 @@ def _give_back(store: WorkloadStore, record: Record) -> None:
 
 
 def _queue(store: WorkloadStore, record: Record) -> None:
-    """Put a workload that has no quota where it belongs; one that stands in line stays there until it is looked at."""
+    """Put a workload that has no quota where it belongs; one that stands in line stays there until it is considered."""
     if record.admission is None and not record.finished and record.queue is None:
         store.enqueue(record)
 

@@ -80,7 +80,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A workload that was looked at and did not get quota.
+    """A workload that was considered and did not get quota.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Waiting:
     requeue
         How it went back to its queue.
     in_line
-        Whether it may be looked at in the next cycle; else it is inadmissible until capacity changes.
+        Whether it may be considered in the next cycle; else it is inadmissible until capacity changes.
 
     """
 
@@ -171,7 +171,7 @@ def events(result: CycleResult) -> list[Event]:
 
 
 def considered_flavors(assignment: Assignment) -> str:
-    """List the flavors that were looked at and do not fit, as the QuotaReserved event does; empty for none."""
+    """List the flavors that were considered and do not fit, as the QuotaReserved event does; empty for none."""
     parts = []
     for pod_set in assignment.pod_sets:
         tried = [

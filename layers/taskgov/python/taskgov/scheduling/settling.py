@@ -22,8 +22,8 @@ _SUSPICIOUS: Final = 5
 class Budget:
     """How much work predictions may take: model steps, so that the same question gives the same answer anywhere.
 
-    One step is one head of a queue that a cycle looks at. Several settlements may share a budget. The last cycle may
-    look at more heads than there are steps left; it is not cut short.
+    One step is one head of a queue that a cycle considers. Several settlements may share a budget. The last cycle may
+    consider more heads than there are steps left; it is not cut short.
 
     Example:
         >>> budget = Budget(3)
@@ -81,12 +81,12 @@ class FixedPoint:
 
 
 def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budget | None = None) -> FixedPoint:
-    """Run cycles, finishing evictions at once, until nothing is left to look at or a state comes back.
+    """Run cycles, finishing evictions at once, until nothing is left to consider or a state comes back.
 
     It ends early when the budget is spent, or without a budget after `max_cycles`.
 
     Inadmissible workloads get another look once all else is done: Kueue gives it to them once a second (its requeue
-    batch), a cycle takes milliseconds, and where two want the same quota, who is looked at first decides. Seen on a
+    batch), a cycle takes milliseconds, and where two want the same quota, the first to be considered gets it. Seen on a
     real Kueue 0.19.2 by playing the same sequences on both.
 
     Pods are ready at once, where admission waits for them (`wait_for_pods_ready_block_admission`).
@@ -107,7 +107,7 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
         result = model.cycle(now)
         results.append(result)
         if budget is not None:
-            # Every head that a cycle looks at is either admitted or gets a reason why it waits; no cycle is idle.
+            # Every head that a cycle considers is either admitted or gets a reason why it waits; no cycle is idle.
             budget.take(max(1, len(result.admitted) + len(result.waiting)))
         for victim in result.preempted:
             preemptions[victim.workload] += 1

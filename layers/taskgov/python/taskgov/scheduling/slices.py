@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def gives_way(store: WorkloadStore, record: Record) -> bool:
     """Say whether a slice that is evicted ends for good, because another slice of its job is there to run.
 
-    Kueue: `normalizeActiveSlices` in `pkg/workloadslicing/workloadslicing.go`, which looks at the slices of one owner.
+    Kueue: `normalizeActiveSlices` in `pkg/workloadslicing/workloadslicing.go`, which orders the slices of one owner.
     """
     if not store.slices or not store.config.gate("ElasticJobsViaWorkloadSlices"):
         return False

@@ -142,7 +142,7 @@ class Record:
 
     @property
     def needs_word(self) -> bool:
-        """Whether Kueue's controller may have something to write on it before the scheduler looks at it."""
+        """Whether Kueue's controller may have something to write on it before the scheduler considers it."""
         return bool(self.checks or self.workload.gates or self.gates_said or self.stopped_by)
 
     @property

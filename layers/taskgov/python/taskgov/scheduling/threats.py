@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _NOBODY: Final = frozenset({NEVER, ""})
 """Policies by which nobody is preempted."""
 _MOST_CHOICES: Final = 16
-"""Combinations of flavors that are looked at."""
+"""Combinations of flavors that are considered."""
 
 
 @dataclass(frozen=True, slots=True)

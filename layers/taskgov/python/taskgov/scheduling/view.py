@@ -100,7 +100,7 @@ class KueueModelView:
         return frozenset(self._trees())
 
     def has_heads(self) -> bool:
-        """Say whether a cycle would have anybody to look at; one that is held up has not before all pods are ready."""
+        """Say whether a cycle would consider any workload; one that is held up does not before all pods are ready."""
         if self._store.held is not None:
             return not self._store.somebody_starts()
         return any(q.pending.active and self._store.inactive_because(q) is None for q in self._store.queues.values())
@@ -210,7 +210,7 @@ class KueueModelView:
         return self._store.read(kueue_forms.checked({**workload, "kind": "Workload"}))
 
     def assign(self, workload: Mapping[str, Any], cluster_queue: str, oracle: Oracle | None = None) -> Assignment:
-        """Return the flavors a Workload object could get in a queue now, with every flavor that was looked at.
+        """Return the flavors a Workload object could get in a queue now, with every flavor that was considered.
 
         `oracle` answers what preemption could free, instead of a search among the running workloads.
         """

@@ -146,11 +146,11 @@ class WorkloadStore:
         del self.records[record.key]
 
     def count_again(self) -> None:
-        """Count usage again before it is looked at: what was supposed in a cycle with slices does not cancel out."""
+        """Count usage again before it is considered: what was supposed in a cycle with slices does not cancel out."""
         self._tree_changed = True
 
     def drop_late(self, looked_at: Iterable[str]) -> None:
-        """Take out of the queue who may not queue any more and was only waiting to be looked at once."""
+        """Take out of the queue who may not queue any more and was only waiting to be considered once."""
         for key in looked_at:
             if record := self.late.pop(key, None):
                 self.dequeue(record)

@@ -74,7 +74,7 @@ class ApplyChange:
     ) -> ApplyChangeResult:
         """Write one change of a plan that was read before; raises what a call for it alone raises.
 
-        `known_paths` are those of the plan by subject, for whoever writes many of its changes.
+        `known_paths` are those of the plan by subject, for a caller that writes many of its changes.
         """
         require_cluster_of_plan(plan, request.cluster_arn)
         self._hold(request)
@@ -166,7 +166,7 @@ class ApplyChange:
                 raise InvalidRequestError(f"change {change.index} of plan {plan.plan_id} is not a {change.kind}")
 
     def _delete(self, plan: Plan, change: Change) -> Written:
-        """Delete what failed, unless it is another by now: deleting takes no version, so it is looked at before."""
+        """Delete what failed, unless it is another by now: deleting takes no version, so it is read before."""
         resource_id, version = known(change)
         try:
             status, now = self._status(plan, change, resource_id)

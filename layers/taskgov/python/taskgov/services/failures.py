@@ -33,7 +33,7 @@ class Raised:
 
 
 def said_of(error: Exception) -> str:
-    """Return what a notice says of an error: the sentence of one of ours, else the class and where it was raised.
+    """Return a notice's text for an error: that of a `GovernanceError`, else the class and where it was raised.
 
     Other errors may quote what was being read, so their own sentence is left out.
     """

@@ -16,7 +16,7 @@ EVERY: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class GovernedClusters:
-    """Lists the clusters to look at. Its fields are the ports it uses."""
+    """Lists the clusters to measure. Its fields are the ports it uses."""
 
     documents: DocumentStore
     named: str = ""

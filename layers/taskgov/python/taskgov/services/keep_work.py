@@ -57,7 +57,7 @@ class KeepWork:
         name = snapshot.cluster.name
         try:
             self._keep(name, self._look(snapshot, usage))
-        except Exception as error:  # noqa: BLE001 - the look is none the worse; the error is reported
+        except Exception as error:  # noqa: BLE001 - the look continues; the error is reported
             self.failures.report(name, "keep the record of work", error)
 
     def _look(self, snapshot: Snapshot, usage: ClusterUsage) -> Look:

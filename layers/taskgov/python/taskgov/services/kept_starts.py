@@ -1,4 +1,4 @@
-"""What `estimate_starts` keeps, for whoever shows or measures it: metrics of how good estimates were, reports."""
+"""What `estimate_starts` keeps, for what shows or measures it: metrics of how good estimates were, reports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -41,7 +41,7 @@ class LookAges:
         self.none_older_than(age or 0)
 
     def publish_undescribed(self, arn: str) -> None:
-        """Measure the age of a cluster that could not be described now: it was governed when it was looked at."""
+        """Measure the age of a cluster that could not be described now: it was governed when it was read."""
         try:
             last = self.state.last_look(arn)
         except Exception as error:  # noqa: BLE001 - the cluster is reported already; so is this

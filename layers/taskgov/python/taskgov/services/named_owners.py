@@ -1,6 +1,6 @@
 """By which name are the owners of jobs kept? The key of their hashes is made once, by the look that needs it first.
 
-While the key cannot be read, nobody is named: the look is none the worse, and the error is reported.
+While the key cannot be read, nobody is named: the look continues, and the error is reported.
 """
 
 import secrets

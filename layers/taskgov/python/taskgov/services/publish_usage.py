@@ -78,7 +78,7 @@ class PublishUsage:
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
 
-        Without a run's end, the cluster is looked at. With one, its record, event, notice and metrics come first:
+        Without a run's end, the cluster is measured. With one, its record, event, notice and metrics come first:
         they must not wait for a Kubernetes API that is down.
         """
         if request.cluster_arn is None:
@@ -99,9 +99,9 @@ class PublishUsage:
         measured = measure_run(end)
         self.meter.record(end.cluster_name, measured)
         unmarked = self._mark(end)
-        published = len(measured)
-        if usage is not None:
-            published += usage.published + self._tell_teams(usage)
+        published = len(measured) + (0 if usage is None else usage.published)
+        if usage is not None and unmarked is None:  # a crash after metrics without a mark would count them twice
+            published += self._tell_teams(usage)
             self._write_pages(usage.snapshot)
         return PublishUsageResult(published=published, applied=end.applied, unmeasured=unmeasured, unmarked=unmarked)
 
@@ -116,7 +116,7 @@ class PublishUsage:
             return True
 
     def _write_pages(self, snapshot: Snapshot) -> None:
-        """Write the teams' pages; a run is none the worse for a page that is as old as the run before."""
+        """Write the teams' pages; a run does not fail for a page that is as old as the run before."""
         try:
             self.write_pages(snapshot)
         except Exception as error:  # noqa: BLE001 - the run is over, and on record; the error is reported
@@ -131,7 +131,7 @@ class PublishUsage:
         return None
 
     def _usage_after(self, end: EndOfRun) -> tuple[_Usage | None, str | None]:
-        """Measure the usage too; a run whose usage cannot be measured is none the worse, and the schedule continues."""
+        """Measure the usage too; a run does not fail when its usage cannot be measured, and the schedule continues."""
         if end.outcome in {"failed", "unreadable"}:  # what made the run fail would fail again here
             return None, None
         try:

@@ -74,8 +74,8 @@ class ReceiveEvent:
 
         A run also follows one that was stopped or timed out without either: the hint that started it may not have been
         seen. One that failed without either has its record, and the next resync tries again: a run for each would fail
-        as often. The cluster is in the execution's input. Without one, every cluster is looked at, one that cannot be
-        looked at does not hide the one that is meant, and the name of the execution says which cluster it was started
+        as often. The cluster is in the execution's input. Without one, every cluster is described, one that cannot be
+        described does not hide the one that is meant, and the name of the execution says which cluster it was started
         for. Raises ThrottledError, UpstreamError.
         """
         execution = self.workflow.execution(execution_arn)
@@ -198,8 +198,8 @@ class ReceiveEvent:
     def _is_known(self, cluster_arn: str, hint: Hint) -> bool:
         """Say whether there is the cluster: it was marked before, was just listed, or is found now.
 
-        Whoever may put an event on the bus can name anything. One question for each new name of a batch, and nothing
-        is written before its answer.
+        A principal who may put events on the bus can name anything. One question for each new name of a batch, and
+        nothing is written before its answer.
         """
         return hint.subject.everything or self.state.generation(cluster_arn) > 0 or self.backends.knows(cluster_arn)
 

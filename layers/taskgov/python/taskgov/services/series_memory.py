@@ -14,7 +14,7 @@ from typing import Final, Self
 
 FORM: Final = 1
 LATELY: Final = timedelta(hours=2)
-"""An older memory says nothing of now: the cluster has few series again, or is not looked at any more."""
+"""An older memory says nothing of now: the cluster has few series again, or is not read any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,13 +48,13 @@ class _Values:
     of_teams: Mapping[str, Sequence[Measurement]]
     preemptions: tuple[Measurement, ...]
     base: frozenset[str]
-    """Series that are there whoever has series of their own: those without a team, and all that `other` may need."""
+    """Series that do not depend on which teams have their own: those without a team, and all that `other` may need."""
     all: frozenset[str]
     """These, and every series that there would be without a limit."""
 
 
 def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
-    """Say whether the series of an hour stay within the limit whoever preempts whom: nothing has to be kept."""
+    """Say whether the series of an hour stay within the limit for all pairs of teams: nothing has to be kept."""
     values = _sorted(measured)
     reasons = {value.dimensions["Reason"] for value in values.preemptions}
     preempted = len(_OF_PREEMPTIONS) * max(len(reasons), KNOWN_REASONS) * (len(values.of_teams) + 1) ** 2

@@ -31,7 +31,7 @@ UNKNOWN: Final = "unknown"
 class Rights(StepModel):
     """Who may order what: patterns of ARNs of users, roles and named sessions, from the stack's parameters.
 
-    An empty list leaves it to IAM: whoever may call the entry may order it. `approvers` also decides whether a document
+    An empty list leaves it to IAM: who may call the entry may order. `approvers` also decides whether a document
     of an unknown author needs an approver, and whether its author may approve.
     """
 

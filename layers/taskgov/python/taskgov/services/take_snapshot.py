@@ -1,4 +1,4 @@
-"""Read everything that decisions about one cluster look at, once, and put it into one value.
+"""Read everything that decisions about one cluster need, once, and put it into one value.
 
 Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only look.
 """
@@ -76,7 +76,7 @@ class TakeSnapshot:
         parsed, version, reviewed = self._policy(facts.name)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
-        # The records first: a list that is read after them is behind no other write of ours than its own delay.
+        # The records first: a list that is read after them lacks no write of taskgov but those within its own delay.
         applied = self.state.applied_quotas(facts.arn, unreadable.append)
         taken_at = self.clock.now()
         with reading("list nodes", throttled=True):

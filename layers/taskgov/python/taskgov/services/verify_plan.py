@@ -120,7 +120,7 @@ class VerifyPlan:
         return judge_path(world, world.named(path), path, first.before, first.target_before)
 
     def _judge_deletion(self, path: QuotaPath, listed: Actual | None) -> Judged:
-        """Judge the deletion of what had failed; a list may still show what is gone, so it is looked at by itself."""
+        """Judge the deletion of what had failed; a list may still show what is gone, so it is described by itself."""
         actual = self._now(listed)
         if actual is None:
             return Judged(path, Verdict.FINE)

@@ -197,7 +197,7 @@ def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage:
 def claims_of(tags: Mapping[str, str]) -> tuple[Claim, ...]:
     """Return the stacks that have tagged a cluster, the one that governs it first: the oldest, ties by lineage.
 
-    A tag whose value cannot be read is the oldest of all: nobody writes until a person has looked at it.
+    A tag whose value cannot be read is the oldest of all: nobody writes until a person has examined it.
 
     Example:
         >>> found = claims_of({"taskgov:stack:b": "2026-11-20T09:00:00+00:00", "taskgov:stack:a": "2026-11-21"})

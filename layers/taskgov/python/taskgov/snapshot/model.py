@@ -107,7 +107,7 @@ class Node:
     """When the automation saw it turn unhealthy; None while it is healthy, and for a node never seen healthy."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     found_healthy: bool = False
-    """It was healthy when the automation looked at the cluster for the first time: it counted at once."""
+    """It was healthy when the automation read the cluster for the first time: it counted at once."""
     turns: tuple[datetime, ...] = ()
     """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
     looked_before: tuple[datetime | None, ...] = ()
@@ -115,7 +115,7 @@ class Node:
     unreadable: bool = False
     """Its Kubernetes object cannot be read: it counts as it did at the look before (`taskgov.snapshot.memory`)."""
     first_look: datetime | None = None
-    """When the automation looked at the cluster for the first time, if the node ran then and Kubernetes had it not."""
+    """When the automation read the cluster for the first time, if the node ran then and Kubernetes had it not."""
     ec2_state: str | None = None
     """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., or `not-found` where it has
     no such instance; None when EC2 was not asked, or did not answer."""
@@ -181,7 +181,7 @@ class ManagerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything that a decision about one cluster may look at."""
+    """Everything that a decision about one cluster may use."""
 
     cluster: ClusterFacts
     taken_at: datetime

@@ -1,6 +1,6 @@
 """What do usage, metrics and notices need of a Workload? A small record: no pod template, nothing of the job but names.
 
-`publish_usage` keeps these records from one minute to the next (`taskgov.usage.workload_memory`). Whoever has the
+`publish_usage` keeps these records from one minute to the next (`taskgov.usage.workload_memory`). Code that has the
 Workloads themselves gets the same records from `facts_in`, so that both see the same.
 """
 

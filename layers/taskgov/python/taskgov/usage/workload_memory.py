@@ -1,6 +1,6 @@
 """What is known of a cluster's workloads from one minute to the next: their records, and the version of each.
 
-Records and version belong together: the records are the collection at that version. So whichever of two minutes is
+Records and version belong together: the records are the collection at that version. So of two minutes the one that is
 written last, the next one continues from what is true. The document is one line of JSON in gzip, whose checksum finds
 damage.
 """

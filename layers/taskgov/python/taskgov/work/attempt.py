@@ -71,7 +71,7 @@ class Attempt:
 
     @property
     def identity(self) -> tuple[str, str, int]:
-        """What makes an ended attempt this one, whoever writes it: its Workload and its end.
+        """What makes an ended attempt this one, for every writer: its Workload and its end.
 
         Where the end is concluded, several may have the same: then its number says which it is.
         """

@@ -8,7 +8,7 @@
 | cannot be read | is as it was |
 
 Of an eviction between two looks, how long the attempt ran is concluded from `accumulatedPastExecutionTimeSeconds`;
-without that it ended when the next one was admitted, at the latest. Whoever looks twice, or late, adds nothing: an
+without that it ended when the next one was admitted, at the latest. A second or late look adds nothing: an
 ended attempt is known by its Workload and the moment it ended, and a state whose conditions are older than those that
 are known is passed over.
 """

@@ -1,6 +1,6 @@
 """By which name does the record of work keep the owner of a job? As it is, as a keyed hash, or not at all.
 
-A hash without a key hides nothing: whoever has a list of people tries them all.
+A hash without a key hides nothing: anyone with a list of people can try them all.
 """
 
 import hmac

@@ -1,6 +1,6 @@
 """The stem of a job's name: what its runs have in common, without numbers, dates and random endings.
 
-Durations are compared by stem, and the record keeps no full names. Which endings are left out is a choice of ours; a
+Durations are compared by stem, and the record keeps no full names. Which endings are left out is taskgov's choice; a
 size such as `70b` stays, for jobs of another size take another time.
 """
 

@@ -1,7 +1,7 @@
 """Find the settings of a quota that SageMaker sends and this release does not know.
 
 botocore drops members that its service model lacks, and an update replaces a quota's whole configuration: what was
-dropped would be deleted by the next update. So the answer is looked at as it was sent.
+dropped would be deleted by the next update. So the answer is read as it was sent.
 Source: botocore's event `response-received`, which has the body before and after parsing.
 """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.run_times import RunTimes
 
 CHUNK: Final = 4
-"""So many futures are played before the time is looked at again."""
+"""So many futures are played before the time is checked again."""
 
 
 @dataclass(frozen=True, slots=True)
