@@ -47,7 +47,7 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no settings of whoever runs the tests reach a command (`taskgov_cli.settings`)."""
+    """Let no settings of the person who runs the tests reach a command (`taskgov_cli.settings`)."""
     monkeypatch.setenv("TASKGOV_CONFIG", os.devnull)
     for variable in ("TASKGOV_CLUSTER", "TASKGOV_STACK", "TASKGOV_CONTEXT", "TASKGOV_FORMAT"):
         monkeypatch.delenv(variable, raising=False)

@@ -33,7 +33,7 @@ CODES = {429: "ThrottlingException", 403: "AccessDeniedException", 500: "Interna
 
 
 class OverHttp:
-    """Connections to one server, whoever asks."""
+    """Connections to one server, for all callers."""
 
     def __init__(self, url: str) -> None:
         self._url = url

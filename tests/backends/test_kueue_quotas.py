@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OverHttp:
-    """Connections to one server, whoever asks."""
+    """Connections to one server, for all callers."""
 
     def __init__(self, url: str) -> None:
         self._url = url

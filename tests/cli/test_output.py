@@ -1,4 +1,4 @@
-"""What others wrote never acts on the terminal of whoever reads it."""
+"""What others wrote never acts on the reader's terminal."""
 
 import io
 import json

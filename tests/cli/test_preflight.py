@@ -40,7 +40,7 @@ def one_world() -> Iterator[World]:
 
 @pytest.fixture
 def world(one_world: World) -> Iterator[World]:
-    boto3.setup_default_session()  # whoever the test before was
+    boto3.setup_default_session()  # without the identity of the test before
     limits = one_world.stack.limits
     before = dict(vars(limits))
     limits.applied, limits.unknown_integrations = {}, set()

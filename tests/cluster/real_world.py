@@ -165,7 +165,7 @@ class RealActor(Actor):
             if call.refused is None or not isinstance(error, ConflictError):
                 raise
             result.refusals.append(str(error))
-        self._reconcile(True)  # no CloudTrail event tells of queues: whoever changes them asks for a run
+        self._reconcile(True)  # CloudTrail has no event for queues: after a change, a run is requested
 
     def _written(self, operation: str, said: dict[str, Any]) -> None:
         quotas, arn = self._real.quotas_by_hand, self._real.cluster_arn

@@ -65,7 +65,7 @@ def _in_children(works: Iterable[Callable[[], _T]], jobs: int) -> Iterator[_T]:
 
 
 def _collect(running: list[tuple[int, Child[_T]]], done: dict[int, _T]) -> None:
-    """Wait for whoever answers first, so that a long work keeps nobody else from starting."""
+    """Wait for the first child that answers, so that a long one delays no other."""
     answered = wait([child.reader for _, child in running])
     for answering in [answering for answering in running if answering[1].reader in answered]:
         running.remove(answering)

@@ -1,4 +1,4 @@
-"""Every command, with bad files, options, environments and answers: an exit code of ours and a sentence."""
+"""Every command, with bad files, options, environments and answers: a documented exit code and a sentence."""
 
 from collections import Counter
 from pathlib import Path

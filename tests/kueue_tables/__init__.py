@@ -1,1 +1,1 @@
-"""Record the decisions of Kueue's own scheduler as data, from its tests and from worlds of ours."""
+"""Record the decisions of Kueue's own scheduler as data, from its tests and from generated worlds."""

@@ -105,7 +105,7 @@ def _run(module: Path, folder: Path, tests: str, worlds: Path | None) -> list[st
     told = {**os.environ, "TASKGOV_RECORD": str(recorded)}
     if worlds is not None:
         told["TASKGOV_WORLDS"] = str(worlds.resolve())
-    done = subprocess.run(  # noqa: S603 - fixed words and paths of ours
+    done = subprocess.run(  # noqa: S603 - fixed words and paths
         [*command, f"./{PACKAGE}"], cwd=module, env=told, text=True, capture_output=True, check=False
     )
     if not recorded.exists():

@@ -170,7 +170,7 @@ class Doing:
         return after, wrong or broken_by_taking(after, self.scenario.left)
 
     def _answered(self, state: State, process: Process, body: str, label: str) -> Step:
-        """Let a function know its answer; one that has ended gives its result to whoever waits for it."""
+        """Let a function know its answer; one that has ended gives its result to the caller that waits for it."""
         running = process.running._replace(answers=(*process.running.answers, Answer(state.now, body)))
         after, following = state.without_process(process), next_of(running)
         if isinstance(following, Call):

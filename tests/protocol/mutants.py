@@ -63,11 +63,11 @@ class Mutant:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Let whoever reads the definition, or calls the code, find the condition changed."""
+        """Change the condition for readers of the definition and callers of the code."""
 
         known = {name: definition(name) for name in ("reconcile", "audit")}
         self.changes(known["reconcile"])
-        # Not the function: whoever has imported that has it as it was.
+        # Not the function: modules that imported it keep it as it was.
         with patch.object(machines, "written", lambda name: json.dumps(known[name])), self.within():
             yield
 

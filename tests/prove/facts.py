@@ -28,7 +28,7 @@ class Facts:
 
     @property
     def pool(self) -> str | None:
-        """The team that keeps what is left, where it is one of ours."""
+        """The team of taskgov's shared pool, if there is one."""
         policy = self.snapshot.policy
         return policy.shared_pool.team if policy and policy.shared_pool else None
 

@@ -132,7 +132,7 @@ def _judged(
     stands, written = (resources_of(each, facts.book, running=reading.running) for each in (path.before, path.after))
     for key in sorted({*before, *after}):
         if stands.get(key, 0) == written.get(key, 0):
-            continue  # nothing is written of it: whoever wrote what stands was judged then
+            continue  # nothing is written of it: the write that stands was judged then
         was, becomes = before.get(key, 0), after.get(key, 0)
         slack = SLACK.get(key[1], 0) + rounds * WHOLE.get(key[1], 0)
         words = f"{path.team} {key[0]} {key[1]} {was} -> {becomes}"

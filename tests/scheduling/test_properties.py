@@ -160,7 +160,7 @@ def test_where_the_rules_themselves_go_round_it_is_said_and_the_workloads_are_na
 @EXAMPLES
 @given(CLUSTERS)
 def test_a_workload_waiting_within_its_quota_is_admitted_in_the_end(cluster: Cluster) -> None:
-    """Whoever could run within its team's nominal quota, alone, does not starve behind borrowers."""
+    """A workload that fits its team's nominal quota alone does not starve behind borrowers."""
     world = cluster.world()
     for number in range(len(cluster.jobs)):
         world.apply(cluster.job(number))

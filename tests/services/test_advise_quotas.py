@@ -104,7 +104,7 @@ def test_it_is_found_out_once_a_week_and_shown_until_then(week: Week) -> None:
     first = week.advise()
     for _ in range(6):
         week.cluster.clock.advance(days=1)
-        week.took = SECONDS * 2  # whoever replays now has no time for it
+        week.took = SECONDS * 2  # a replay now has no time for it
         assert week.advise() == first
     week.took = 0.0
     week.cluster.clock.advance(days=1)

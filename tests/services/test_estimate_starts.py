@@ -1,4 +1,4 @@
-"""Estimates of one cluster: kept once whoever looks, settled by the record of work, never sharp by a bad history."""
+"""Estimates of one cluster: kept once for all looks, settled by the record of work, never sharp by a bad history."""
 
 from __future__ import annotations
 

@@ -326,7 +326,7 @@ class TestAClusterThatCannotBeRead:
             ("state", "applied_quotas", UpstreamError("the table is down")),
             ("state", "generation", UpstreamError("the table is down")),
             ("documents", "policy", UpstreamError("the bucket is down")),
-            ("documents", "put", KeyError("a mistake of ours")),
+            ("documents", "put", KeyError("a defect")),
         ],
     )
     def test_is_no_account_that_throttles_and_no_stack_that_fails(

@@ -1,4 +1,4 @@
-"""What is installed is pinned, small, and named to whoever knows vulnerabilities."""
+"""What is installed is pinned, small, and listed for scanners of vulnerabilities."""
 
 import re
 from importlib.metadata import PackageNotFoundError, distribution

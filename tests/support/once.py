@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[], _T]) -> _T:
-    """Return what `make` gives, which can be pickled; whoever comes second gets a copy of it, and waits for it.
+    """Return what `make` gives, which can be pickled; a second caller waits and gets a copy of it.
 
     What `make` raises is raised, and the next one tries again.
     """

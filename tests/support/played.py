@@ -29,7 +29,7 @@ class Played:
 
 
 def played_once(factory: pytest.TempPathFactory, file: Path) -> Played:
-    """Return what came of the walkthrough in `file`, played by whoever asks first."""
+    """Return what came of the walkthrough in `file`, played for the first caller."""
     return once(factory, f"walkthrough-{file.stem}", lambda: _play(file))
 
 

@@ -2,7 +2,7 @@
 
 What needs only files is typed by `test_offline.py`, where it stands in a sentence.
 
-The account is the one that `taskgov local` serves. It is opened once for each mode; whoever types has a copy of it, in
+The account is the one that `taskgov local` serves. It is opened once for each mode; each page has a copy of it, in
 a forked process. Skipped where the AWS CLI or kubectl is not installed. `docs/walkthroughs.md` is typed by
 `tests/walkthroughs`.
 """

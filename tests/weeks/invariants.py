@@ -29,7 +29,7 @@ from tests.prove.writing import write_path
 TO_DELETE: Final = frozenset(
     {"CreateFailed", "CreateRollbackFailed", "UpdateRollbackFailed", "DeleteFailed", "DeleteRollbackFailed"}
 )
-"""Statuses that only deletion fixes; a governed quota is deleted and created again, whoever edited it."""
+"""Statuses that only deletion fixes; a governed quota is deleted and created again, even if a person edited it."""
 
 
 def byte_failures(snapshot: Snapshot, plan: Plan, planner: Planner) -> Iterator[str]:
@@ -67,7 +67,7 @@ def left_alone(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _edited(quota: ComputeQuota, record: AppliedQuota | None) -> bool:
-    """Say whether somebody changed a quota after the last write of ours, be it recorded or only announced."""
+    """Say whether somebody changed a quota after taskgov's last write, be it recorded or only announced."""
     if record is None or quota.compute_quota_version <= record.version:
         return False
     announced = record.announced
@@ -78,7 +78,7 @@ def _edited(quota: ComputeQuota, record: AppliedQuota | None) -> bool:
 
 
 def pool_of(snapshot: Snapshot) -> set[str]:
-    """Return the shared pool's team, where it is one of ours and HyperPod keeps none."""
+    """Return the team of taskgov's shared pool; None where HyperPod keeps idle resources."""
     policy = snapshot.policy
     if policy is None or policy.shared_pool is None or policy.shared_pool.native:
         return set()

@@ -174,16 +174,20 @@ def _by_hour(by_time: Mapping[str, Mapping[str, Minute]]) -> Iterator[Hour]:
 
 def _minutes(file: Path) -> dict[str, Minute]:
     with gzip.open(file, "rt", newline="") if file.suffix == ".gz" else file.open(newline="") as text:
-        return {
-            row["time"]: Minute(
-                quota=int(row["total_gpu_num"]),
-                running=int(row["running_gpu_num"]),
-                waiting=int(row["pending_gpu_num"]),
-                waiting_jobs=int(row["pending_gpujob_num"]),
-                idle=int(row["idle_gpu_num"]),
-            )
-            for row in csv.DictReader(text)
-        }
+        try:
+            return {row["time"]: _minute(row) for row in csv.DictReader(text)}
+        except csv.Error as error:
+            raise ValueError(f"{file} is not CSV: {error}") from error
+
+
+def _minute(row: Mapping[str, str]) -> Minute:
+    return Minute(
+        quota=int(row["total_gpu_num"]),
+        running=int(row["running_gpu_num"]),
+        waiting=int(row["pending_gpu_num"]),
+        waiting_jobs=int(row["pending_gpujob_num"]),
+        idle=int(row["idle_gpu_num"]),
+    )
 
 
 def _pool(minute: Mapping[str, Minute], rules: Mapping[str, Sharing]) -> int:

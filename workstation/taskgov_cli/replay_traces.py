@@ -84,6 +84,16 @@ def read_trace(path: Path, instance_type: str | None = None) -> Trace:
         return _recorded(path, instance_type)
     if path.is_dir():
         return _trace(path.name, *_counted(_snapshot_jobs(path)))
+    try:
+        known = _of_csv(path)
+    except csv.Error as error:
+        raise ValueError(f"{path} is not CSV: {error}") from error
+    if known is not None:
+        return known
+    raise ValueError(f"{path} is none of the known formats (Philly, openb, a folder of snapshots or of Helios counts)")
+
+
+def _of_csv(path: Path) -> Trace | None:
     with path.open(newline="") as file:
         rows = csv.DictReader(file)
         columns = set(rows.fieldnames or ())
@@ -91,7 +101,7 @@ def read_trace(path: Path, instance_type: str | None = None) -> Trace:
             return _trace(path.stem, *_counted(_philly(row) for row in rows))
         if {"num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time"} <= columns:
             return _trace(path.stem, *_counted(_openb(row) for row in rows))
-    raise ValueError(f"{path} is none of the known formats (Philly, openb, a folder of snapshots or of Helios counts)")
+    return None
 
 
 def _trace(name: str, jobs: Iterable[Job], skipped: int) -> Trace:

@@ -176,7 +176,7 @@ def shown(
     snapshot: Snapshot, standing: ClusterUsage, leases: tuple[LeaseEntry, ...], starts: Starts = None
 ) -> Iterator[RenderableType]:
     """Return the standing for people: leading resources only."""
-    policy = "no policy document" if snapshot.policy is None else f"policy {snapshot.policy_version}"
+    policy = "no policy document read" if snapshot.policy is None else f"policy {snapshot.policy_version}"
     kueue = f"Kueue {said_release(snapshot.kueue)}"
     head = f" ({snapshot.cluster.status}), {snapshot.taken_at:%Y-%m-%d %H:%M:%S} UTC, {policy}, {kueue}"
     yield Text.assemble((snapshot.cluster.name, "bold"), head)

@@ -1,6 +1,6 @@
 """Many short requests at once, and one watch over all workloads: what playing many sequences side by side needs.
 
-`tests.cluster.kube.Kube` asks for whole lists; here a single watch keeps them, and whoever waits is woken by it.
+`tests.cluster.kube.Kube` asks for whole lists; here a single watch keeps them, which wakes waiting callers.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Workloads:
         self._thread.start()
 
     def stop(self) -> None:
-        """Follow no longer: the watch has ended when the next change of a workload has come, whoever makes it."""
+        """Follow no longer: the watch has ended when the next change of a workload has come."""
         self._stopped = True
 
     def wait_for_end(self) -> None:
@@ -205,7 +205,7 @@ class Workloads:
             raise AssertionError("the watch over workloads broke") from self._failure
 
     def _follow(self) -> None:
-        """List and watch, again and again. What breaks it is told to whoever asks next."""
+        """List and watch, again and again. The next caller gets the error that ends it."""
         try:
             while not self._stopped:
                 self._watch()

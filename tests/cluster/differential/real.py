@@ -1,6 +1,6 @@
 """A sequence's side on the real Kueue: its objects, and what happens to them.
 
-Workloads are made without jobs, as Kueue's own performance test makes them: whoever plays the sequence takes the part
+Workloads are made without jobs, as Kueue's own performance test makes them: the player of the sequence takes the part
 of the job's controller, and so decides when the pods of a workload that was told to leave are gone. What a release
 writes is what `pkg/controller/jobframework/reconciler.go` writes then (step 6, handle eviction).
 """

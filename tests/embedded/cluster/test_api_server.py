@@ -71,7 +71,7 @@ def get(server: ClusterApiServer, path: str, *, method: str = "GET", token: str 
     url = f"{server.url}{path}" + (f"?{urlencode(query)}" if query else "")
     request = Request(url, method=method, headers={"Authorization": f"Bearer {token}"} if token else {})  # noqa: S310
     try:
-        with urlopen(request) as response:  # noqa: S310 - a loopback address of ours
+        with urlopen(request) as response:  # noqa: S310 - a loopback address
             return Answer(response.status, json.load(response))
     except HTTPError as error:
         with error:

@@ -62,12 +62,12 @@ def _of_yaml(text: str) -> Prices:
 
 def _of_csv(text: str) -> Prices:
     reader = csv.DictReader(text.splitlines())
-    if tuple(reader.fieldnames or ()) != _COLUMNS:
-        raise ValueError(f"its first line is {reader.fieldnames}: the columns are {', '.join(_COLUMNS)}")
     try:
-        rows = list(reader)
+        names_of_columns, rows = tuple(reader.fieldnames or ()), list(reader)
     except csv.Error as error:
         raise ValueError(f"it is not CSV: {error}") from error
+    if names_of_columns != _COLUMNS:
+        raise ValueError(f"its first line is {reader.fieldnames}: the columns are {', '.join(_COLUMNS)}")
     prices = [(row["instanceType"], row["acceleratorHour"]) for row in rows]
     names = [name for name, _ in prices]
     if twice := next((name for name in names if names.count(name) > 1), None):
