@@ -546,6 +546,19 @@ class Ended(BaseException):
     """The function ends: out of time, or its process died."""
 
 
+def test_a_run_that_cannot_be_marked_as_published_ends_at_once() -> None:
+    """A crash after its metrics would count them twice: notices to teams and pages are left to the next look."""
+
+    def ends(*_: object) -> None:
+        raise Ended
+
+    dies: Any = ends
+    world = Published(GovernedCluster(state=UnmarkableState()))
+    use_case = replace(world.use_case, tell_teams=dies, write_pages=dies)
+    answer = use_case(the_end(world, "applied", A_PLAN, applied=1))
+    assert (answer.unmarked, answer.unmeasured) == ("ThrottledError: put item", None)
+
+
 def test_a_function_that_ends_while_it_tells_teams_has_counted_the_run_and_a_retry_counts_nothing_again() -> None:
     """Where telling came between metrics and mark, each of its calls was a moment in which a retry counted twice."""
 

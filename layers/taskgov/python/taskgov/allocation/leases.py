@@ -86,7 +86,7 @@ class Lenders:
     teams: frozenset[str]
     """Teams whose quotas the plan governs; the shared pool aside."""
     pool: str | None
-    """The team of the shared pool, where it is one of ours."""
+    """The team of taskgov's shared pool, if there is one."""
     floors: Mapping[str, Vector] = field(default_factory=dict)
     """What each row (by its key) keeps; the shared pool keeps nothing."""
     left_alone: Mapping[str, str] = field(default_factory=dict)
