@@ -291,6 +291,11 @@ def test_counts_are_recognised_by_their_folder(tmp_path: Path) -> None:
     [
         ("a,b\n1,2\n", None, "none of the known formats"),
         ("a" * 200_000, None, "is not CSV: field larger than field limit"),
+        (
+            PHILLY.splitlines()[0] + "\n2017-10-01 00:00:00\n",
+            None,
+            "line 2: cluster is missing: each row has a value for each column",
+        ),
         (PHILLY.splitlines()[0] + "\n", None, "holds no GPU jobs"),
         (PHILLY, "apiVersion: taskgov/v2", "no valid policy document"),
         (
@@ -299,7 +304,14 @@ def test_counts_are_recognised_by_their_folder(tmp_path: Path) -> None:
             "has no team team-a, team-b of the trace",
         ),
     ],
-    ids=["another format", "a field too long", "nothing in it", "a broken document", "a document of other teams"],
+    ids=[
+        "another format",
+        "a field too long",
+        "a row too short",
+        "nothing in it",
+        "a broken document",
+        "a document of other teams",
+    ],
 )
 def test_what_cannot_be_replayed_says_why(text: str, policy: str | None, said: str, tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text(text)

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from taskgov_cli.trace_rows import converted, text, whole
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from taskgov_cli.trace_rows import Row
 
 NO_LIMIT: Final = 10_000
 """The largest BorrowLimit that HyperPod takes, in percent."""
@@ -173,20 +177,20 @@ def _by_hour(by_time: Mapping[str, Mapping[str, Minute]]) -> Iterator[Hour]:
 
 
 def _minutes(file: Path) -> dict[str, Minute]:
-    with gzip.open(file, "rt", newline="") if file.suffix == ".gz" else file.open(newline="") as text:
+    with gzip.open(file, "rt", newline="") if file.suffix == ".gz" else file.open(newline="") as opened:
         try:
-            return {row["time"]: _minute(row) for row in csv.DictReader(text)}
-        except csv.Error as error:
-            raise ValueError(f"{file} is not CSV: {error}") from error
+            return dict(converted(csv.DictReader(opened), _minute))
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from error
 
 
-def _minute(row: Mapping[str, str]) -> Minute:
-    return Minute(
-        quota=int(row["total_gpu_num"]),
-        running=int(row["running_gpu_num"]),
-        waiting=int(row["pending_gpu_num"]),
-        waiting_jobs=int(row["pending_gpujob_num"]),
-        idle=int(row["idle_gpu_num"]),
+def _minute(row: Row) -> tuple[str, Minute]:
+    return text(row, "time"), Minute(
+        quota=whole(row, "total_gpu_num"),
+        running=whole(row, "running_gpu_num"),
+        waiting=whole(row, "pending_gpu_num"),
+        waiting_jobs=whole(row, "pending_gpujob_num"),
+        idle=whole(row, "idle_gpu_num"),
     )
 
 

@@ -25,14 +25,14 @@ from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.usage.amounts import accelerators
 from taskgov.work import day as days
+from taskgov_cli.trace_rows import converted, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from taskgov.snapshot.model import KubernetesObject
-
-Row = dict[str, str]
+    from taskgov_cli.trace_rows import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +98,9 @@ def _of_csv(path: Path) -> Trace | None:
         rows = csv.DictReader(file)
         columns = set(rows.fieldnames or ())
         if {"timestamp", "duration", "num_gpus", "cluster"} <= columns:
-            return _trace(path.stem, *_counted(_philly(row) for row in rows))
+            return _trace(path.stem, *_counted(converted(rows, _philly)))
         if {"num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time"} <= columns:
-            return _trace(path.stem, *_counted(_openb(row) for row in rows))
+            return _trace(path.stem, *_counted(converted(rows, _openb)))
     return None
 
 
@@ -118,16 +118,19 @@ def _counted(jobs: Iterable[Job]) -> tuple[list[Job], int]:
 
 
 def _philly(row: Row) -> Job:
-    arrival = datetime.fromisoformat(f"{row['timestamp']}+00:00").timestamp()
-    return Job(row["cluster"], arrival, float(row["duration"]), int(row["num_gpus"]))
+    written = text(row, "timestamp")
+    try:
+        arrival = datetime.fromisoformat(f"{written}+00:00").timestamp()
+    except ValueError as error:
+        raise ValueError(f"timestamp is {written[:40]!r}: it is written as 2017-10-01 00:00:00") from error
+    return Job(text(row, "cluster"), arrival, number(row, "duration"), whole(row, "num_gpus"))
 
 
 def _openb(row: Row) -> Job:
-    created = float(row["creation_time"])
-    started = float(row["scheduled_time"] or created)
-    return Job(
-        row["qos"] or "none", created, float(row["deletion_time"] or started) - started, int(row["num_gpu"] or 0)
-    )
+    created = number(row, "creation_time")
+    started = number(row, "scheduled_time") if row.get("scheduled_time") else created
+    ended = number(row, "deletion_time") if row["deletion_time"] else started
+    return Job(row["qos"] or "none", created, ended - started, whole(row, "num_gpu") if row["num_gpu"] else 0)
 
 
 def _snapshot_jobs(folder: Path) -> Iterator[Job]:
