@@ -83,7 +83,7 @@ def test_each_version_of_a_policy_has_its_own_version_id(store: DocumentStore) -
     assert versions[0] != versions[1]
 
 
-def test_a_remembering_bucket_is_sent_a_document_again_only_when_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caching_bucket_is_sent_a_document_again_only_when_it_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     with mock_aws():
         client = boto3.client("s3")
         client.create_bucket(Bucket="bucket")
@@ -108,7 +108,7 @@ def test_a_remembering_bucket_is_sent_a_document_again_only_when_it_changed(monk
         assert sent[-3:] == [200, 200, 200]
 
 
-def test_an_error_of_a_remembering_bucket_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_caching_bucket_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with mock_aws():
         client = boto3.client("s3")
         client.create_bucket(Bucket="bucket")

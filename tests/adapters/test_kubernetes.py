@@ -166,7 +166,7 @@ def test_a_cluster_that_is_not_there_is_not_found(given: Given) -> None:
         InMemoryKubernetes().nodes(CLUSTER)
 
 
-def test_the_twin_fails_when_it_is_told_to(given: Given) -> None:
+def test_the_twin_fails_when_asked_to(given: Given) -> None:
     twin = given.twin()
     twin.fail(ThrottledError("slow down"))
     with pytest.raises(ThrottledError, match="slow down"):

@@ -101,7 +101,7 @@ def test_each_mark_adds_one_to_the_generation(store: StateStore) -> None:
     assert (store.generation(CLUSTER_ARN), store.generation(OTHER_ARN)) == (2, 0)
 
 
-def test_a_mark_tells_whether_a_run_holds_the_lock(lockable: Lockable) -> None:
+def test_a_mark_shows_whether_a_run_holds_the_lock(lockable: Lockable) -> None:
     assert not lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).locked
     lockable.take("run-1", token=1)
     assert lockable.store.mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).locked
@@ -214,7 +214,7 @@ def test_the_records_of_all_quotas_are_read_in_a_query_for_each_hundred(teams: i
         assert len(calls) <= ceil(teams / 100)
 
 
-def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
+def test_what_was_applied_last_is_what_is_recorded(store: StateStore) -> None:
     newer = replace(APPLIED, version=4, plan_id="plan-2")
     another = replace(APPLIED, compute_quota_id="quota0000002")
     for applied in (another, APPLIED, newer):
@@ -225,7 +225,7 @@ def test_what_was_applied_last_is_what_is_remembered(store: StateStore) -> None:
     assert store.applied_quota(OTHER_ARN, "quota0000001") is None
 
 
-def test_what_was_last_written_to_the_cluster_policy_is_remembered(store: StateStore) -> None:
+def test_what_was_last_written_to_the_cluster_policy_is_recorded(store: StateStore) -> None:
     assert store.applied_policy(CLUSTER_ARN) is None
     config = SchedulerConfig.model_validate({"FairShare": "Enabled"})
     for version in (1, 2):
@@ -234,7 +234,7 @@ def test_what_was_last_written_to_the_cluster_policy_is_remembered(store: StateS
     assert store.applied_quotas(CLUSTER_ARN) == ()
 
 
-def test_what_was_refused_last_is_what_is_remembered_of_a_subject(store: StateStore) -> None:
+def test_what_was_refused_last_is_what_is_recorded_of_a_subject(store: StateStore) -> None:
     newer = replace(REFUSED, version=4, error=RefusalError.FAILED_TO_SETTLE)
     policy = replace(REFUSED, subject="cluster policy", team="", kind="create-scheduler-config", resource_id=None)
     for refused in (REFUSED, policy, newer):
@@ -513,7 +513,7 @@ def test_a_record_of_a_run_that_cannot_be_read_is_named_or_left_out() -> None:
     assert len(found) == 1
 
 
-def test_one_at_a_time_has_the_turn_to_tell_and_a_dead_one_loses_it(store: StateStore) -> None:
+def test_one_at_a_time_has_the_turn_to_notify_and_a_dead_one_loses_it(store: StateStore) -> None:
     first = store.take_turn(CLUSTER_ARN, NOON)
     assert first is not None
     assert store.take_turn(CLUSTER_ARN, NOON + timedelta(seconds=TURN_SECONDS - 1)) is None

@@ -38,7 +38,7 @@ def test_at_the_end_of_the_day_those_alarms_ring_that_should(day: Account) -> No
     assert day.stack.alarms.ringing() == LOCKED
 
 
-def test_meanwhile_one_missed_audit_was_told_and_is_over(day: Account) -> None:
+def test_meanwhile_one_missed_audit_was_reported_and_is_over(day: Account) -> None:
     told = {alarm for alarm in day.alarms() if "ALARM" in day.stack.alarms.changes(alarm)}
     assert told - LOCKED <= {"AuditMissedAlarm", "PublishingStaleAlarm"}
     assert day.stack.alarms.changes("AuditMissedAlarm") == ["OK", "ALARM", "OK"]
@@ -55,7 +55,7 @@ def test_clusters_that_nobody_took_in_cost_nothing(day: Account) -> None:
     assert not {by_name["somebody-elses"], by_name["slurm"]} & described
 
 
-def test_every_alarm_is_evaluated_and_tells_the_topic_under_its_policies(day: Account) -> None:
+def test_every_alarm_is_evaluated_and_notifies_the_topic_under_its_policies(day: Account) -> None:
     assert {day.stack.alarms.state(alarm) for alarm in day.alarms()} == {"OK", "ALARM"}
     assert [moment.what for moment in day.stack.timeline.of("denied")] == []
     sent = [call.params["Subject"] for call in day.stack.calls if (call.service, call.operation) == ("sns", "Publish")]

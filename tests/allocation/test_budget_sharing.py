@@ -53,7 +53,7 @@ def test_the_default_of_hyperpod_is_written_out_when_it_comes_back() -> None:
     assert shares(written(written(world(None), 100), 0)) == sharing(50)
 
 
-def test_a_stop_that_is_written_again_still_knows_what_stood_before_the_first() -> None:
+def test_a_stop_that_is_written_again_still_has_what_stood_before_the_first() -> None:
     stopped = written(world(sharing(200)), 100)
     assert stopped.policy is not None
     teams = document(fixed("team-a", row(Count=3)), pool=False).teams
@@ -190,7 +190,7 @@ class TestEditsByHand:
     def stopped(self, rule: str) -> Snapshot:
         return written(world(sharing(200), handEdits=rule), 100)
 
-    def test_an_edit_that_is_kept_is_left_alone_and_the_finding_says_that_borrowing_goes_on(self) -> None:
+    def test_an_edit_that_is_kept_is_left_alone_and_the_finding_says_that_borrowing_continues(self) -> None:
         kept = edited(self.stopped("keep"), sharing(100))
         assert planned(kept).changes == ()
         [finding] = found(kept, "budget-threshold")

@@ -58,7 +58,7 @@ def test_where_the_document_says_so_borrowing_stops_and_the_guarantee_stays() ->
     assert "borrowing stops" in change.because
 
 
-def test_below_the_budget_borrowing_goes_on() -> None:
+def test_below_the_budget_borrowing_continues() -> None:
     assert plan_of(world(99, lowerBorrowLimit=True)).changes == ()
 
 

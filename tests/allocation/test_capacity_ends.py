@@ -125,7 +125,7 @@ def test_at_the_end_the_plan_is_that_of_the_world_with_those_nodes_lost(world: S
 
 
 @given(worlds())
-def test_a_run_is_due_at_each_end_and_when_it_is_to_be_told(world: Snapshot) -> None:
+def test_a_run_is_due_at_each_end_and_when_notice_is_due(world: Snapshot) -> None:
     ends = [node.leaves_at for node in world.nodes if node.leaves_at]
     moments = [*ends, *(end - timedelta(hours=48) for end in ends)]
     plan = plan_of(world)
@@ -161,7 +161,7 @@ def test_the_finding_names_each_team_type_and_amount() -> None:
 
 
 @pytest.mark.parametrize(("at", "is_told"), [(48, True), (48.01, False), (0.1, True)])
-def test_it_is_told_within_the_notice(at: float, is_told: bool) -> None:
+def test_it_is_announced_within_the_notice(at: float, is_told: bool) -> None:
     world = snapshot(HALVES, [*nodes(2, P5), *leaving(2, at)])
     assert bool(found(plan_of(world), "capacity-ends")) is is_told
 
@@ -181,7 +181,7 @@ def test_two_plans_cost_one_after_the_other() -> None:
     assert [first.subject, second.subject] == ["spring", BLOCK]
 
 
-def test_a_renewed_plan_is_told_no_more() -> None:
+def test_a_renewed_plan_is_reported_no_more() -> None:
     soon, renewed = (snapshot(HALVES, [*nodes(2, P5), *leaving(2, at)]) for at in (24, 24 * 15))
     assert found(plan_of(soon), "capacity-ends")
     assert not found(plan_of(renewed), "capacity-ends")

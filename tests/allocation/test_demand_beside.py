@@ -82,7 +82,7 @@ class TestLeases:
         world = replace(self.world(lease(10), guardrails={"minimumQuota": {"b": 4}}), applied=(self.trimmed_to(12),))
         assert counts(planned(world)) == {"a": 12, "b": 4, "shared-pool": 8}
 
-    def test_when_the_lease_ends_demand_goes_on_by_its_rate(self) -> None:
+    def test_when_the_lease_ends_demand_continues_by_its_rate(self) -> None:
         world = run(self.world(lease(10)), NOW)
         world = run(world, NOW + 3 * DAY)
         assert (held(world, "a"), held(world)) == (2, 16)
@@ -97,7 +97,7 @@ class TestLeases:
         world = replace(self.world(*others), applied=(self.trimmed_to(10),))
         assert counts_of_g5(planned(world))["b"] == 8
 
-    def test_a_record_that_knows_no_demand_lent_what_the_leases_of_its_time_took(self) -> None:
+    def test_a_record_without_demand_lent_what_the_leases_of_its_time_took(self) -> None:
         old = quota("b", row(Count=10))
         record = AppliedQuota("id-b", 1, old.compute_quota_config, old.compute_quota_target, "p", NOW)
         today = [quota("a", row(Count=12)), old]
@@ -122,7 +122,7 @@ class TestShortages:
         teams = document(fixed("b", row(Count=20)), demand=DEMAND)
         return snapshot(teams, nodes(24), [quota("b", row(Count=20))], observed_use=uses)
 
-    def test_demand_goes_on_from_what_it_left_and_not_from_what_the_shortage_granted(self) -> None:
+    def test_demand_continues_from_what_it_left_and_not_from_what_the_shortage_granted(self) -> None:
         short = run(self.world(use(0)), NOW, nodes(6))
         assert held(short) == 6
         assert held(run(short, NOW + timedelta(hours=2), nodes(24))) == 18
@@ -205,9 +205,7 @@ class TestBoundaries:
     @pytest.mark.parametrize(
         ("rows", "want"), [([row(P5, Count=1)], 18), ([row(Count=12), row(Count=3)], 10)], ids=["none", "two rows"]
     )
-    def test_a_record_that_knows_no_demand_left_what_it_held_of_the_type(
-        self, rows: list[dict[str, Any]], want: int
-    ) -> None:
+    def test_a_record_without_demand_left_what_it_held_of_the_type(self, rows: list[dict[str, Any]], want: int) -> None:
         was = quota("b", *rows)
         record = AppliedQuota("id-b", 1, was.compute_quota_config, was.compute_quota_target, "p", NOW)
         teams = document(fixed("b", row(Count=20)), demand=DEMAND)
@@ -239,7 +237,7 @@ class TestSmallPromises:
         world = snapshot(teams, nodes(count), [quota("b", row(Count=count))], observed_use=(use(peak),))
         return [finding for finding in planned(world).findings if finding.code == "demand-never-moves"]
 
-    def test_an_idle_promise_that_can_never_move_is_told(self) -> None:
+    def test_an_idle_promise_that_can_never_move_is_reported(self) -> None:
         [finding] = self.found()
         assert (finding.severity, finding.subject) == (Severity.INFO, "b")
         assert finding.because == (
@@ -262,7 +260,7 @@ class TestSmallPromises:
         [finding] = self.found(count, maxMovePercent=round(percent - 0.01, 2))
         assert finding.evidence["smallestPercent"] == percent
 
-    def test_nobody_is_told_where_nothing_would_move_or_none_is_to(self) -> None:
+    def test_nobody_is_notified_where_nothing_would_move_or_none_is_to(self) -> None:
         assert self.found(peak=2.5) == []
         assert self.found(maxMovePercent=0) == []
         assert self.found(enabled=False) == []

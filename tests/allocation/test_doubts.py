@@ -107,7 +107,7 @@ def test_a_stack_that_only_plans_does_not_stand_down() -> None:
     assert [each.severity for each in plan.findings if each.code == "other-stack"] == [Severity.INFO]
 
 
-def test_the_older_stack_goes_on_and_says_that_there_is_another() -> None:
+def test_the_older_stack_continues_and_says_that_there_is_another() -> None:
     held = replace(world(4, 5, Loss.TABLE_EMPTY), state=STAMP, claims=(Claim("own", NOW), Claim("young", NOW)))
     plan = plan_quotas(held, mode="apply")
     assert plan.outcome is Outcome.APPLY
@@ -152,7 +152,7 @@ def test_what_nothing_explains_is_taken_over_with_its_past() -> None:
     assert [(past.config, past.leased) for past in a.history] == [(old.config, old.leased)]
 
 
-def test_a_quota_whose_record_cannot_be_read_is_left_alone_and_the_others_go_on() -> None:
+def test_a_quota_whose_record_cannot_be_read_is_left_alone_and_the_others_continue() -> None:
     item = UnreadableItem("CLUSTER#arn", "QUOTA#id-team-a", "its schema is 9; this release reads schemas up to 1")
     plan = plan_quotas(
         replace(world(4, 3, Loss.TABLE_EMPTY), state=STAMP, applied=(), unreadable=(item,)), mode="apply"

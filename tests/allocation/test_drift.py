@@ -96,7 +96,7 @@ def on_hold(**promises: int) -> Snapshot:
     return snapshot(policy, nodes(8), quotas, kueue=kueue, scheduler_config=SCHEDULER)
 
 
-def test_a_write_may_take_a_queue_off_hold_and_whoever_starts_then_preempts() -> None:
+def test_a_write_may_take_a_queue_off_hold_and_what_starts_then_preempts() -> None:
     plan = planned(on_hold(ant=5, bee=2))
     assert preempted(plan) == ["bee-runs"]
     assert plan.outcome is Outcome.BLOCKED

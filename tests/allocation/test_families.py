@@ -245,7 +245,7 @@ def test_shares_of_families_add_up_with_those_of_their_types() -> None:
     )
 
 
-def test_a_family_that_nobody_knows_is_a_warning_and_counts_in_instances_are_not_of_the_allocatable_basis() -> None:
+def test_a_family_that_is_unknown_is_a_warning_and_counts_in_instances_are_not_of_the_allocatable_basis() -> None:
     teams = [{"name": "a", "families": [{"family": "p55", "count": 1}]}]
     given = {"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": ARN}, "teams": teams}
     assert [each.code for each in parse_policy(yaml.safe_dump(given)).warnings] == ["unknown-family"]

@@ -92,7 +92,7 @@ def test_a_co_owned_quota_that_failed_is_not_deleted() -> None:
     assert "team-a" not in {change.team for change in plan.changes}
 
 
-def test_a_co_owned_quota_is_governed_where_the_document_says_so_and_the_co_owner_is_told() -> None:
+def test_a_co_owned_quota_is_governed_where_the_document_says_so_and_the_co_owner_is_notified() -> None:
     plan = plan_of(by_tool(edited(governed("putRight"), Count=5), "govern"))
     assert counts(plan) == {"team-a": 2, "shared-pool": 6}
     assert [finding.severity for finding in co_owned(plan)] == ["info"]
@@ -211,7 +211,7 @@ def test_a_second_quota_of_a_team_is_left_alone() -> None:
     assert [(change.team, change.gpus_after) for change in plan.changes] == [("shared-pool", 3), ("team-a", 2)]
 
 
-def test_the_reason_tells_a_changed_document_from_changed_capacity() -> None:
+def test_the_reason_distinguishes_a_changed_document_from_changed_capacity() -> None:
     world = governed("keep", promised=6)
     short = plan_of(replace(world, nodes=nodes(4)))
     assert {change.team: change.reason for change in short.changes}["team-a"] is Reason.SHORTAGE

@@ -293,7 +293,7 @@ def test_a_past_that_was_not_read_is_not_made_up() -> None:
     assert remember(change, before, quota_id="i", version=2, plan_id="p", now=NOW).history is None
 
 
-def test_only_writes_of_quotas_are_remembered() -> None:
+def test_only_writes_of_quotas_are_recorded() -> None:
     world = snapshot(document(schedulerConfig={"FairShare": "Enabled"}, pool=False))
     [change] = plan_quotas(world, mode="apply").changes
     with pytest.raises(ValueError, match="is not the change of a quota"):

@@ -30,7 +30,7 @@ def test_the_version_that_is_followed_is_no_finding_nor_is_one_that_nobody_looke
     assert told(running(image)) == {}
 
 
-def test_another_minor_version_is_told_with_what_differs() -> None:
+def test_another_minor_version_is_reported_with_what_differs() -> None:
     newer = told(running(f"{IMAGE}v0.20.3"))["kueue-version"]
     assert newer.startswith("Kueue is 0.20.3, and predictions are those of 0.19.2; it has, beyond the model: ")
     assert "status.effectiveQuotas" in newer
@@ -38,7 +38,7 @@ def test_another_minor_version_is_told_with_what_differs() -> None:
     assert older.startswith("Kueue is 0.18, and predictions are those of 0.19.2; it does not have yet: ")
 
 
-def test_a_version_that_could_not_be_read_is_told_with_the_reason() -> None:
+def test_a_version_that_could_not_be_read_is_reported_with_the_reason() -> None:
     assert told(running(silence="read Kueue's Deployment: 403 Forbidden")) == {
         "kueue-version-unknown": "Which Kueue the cluster runs is not known (read Kueue's Deployment: 403 Forbidden); "
         "predictions are those of 0.19.2."

@@ -71,7 +71,7 @@ def test_a_lease_holds_while_other_types_of_its_teams_are_still_to_be_written(ot
     assert states(lease_book(more)) == [LeaseState.ACTIVE]
 
 
-def test_of_two_leases_of_the_same_teams_the_refused_one_is_told_with_its_reason() -> None:
+def test_of_two_leases_of_the_same_teams_the_refused_one_is_reported_with_its_reason() -> None:
     book = lease_book(world(TOO_MUCH, TOO_MUCH | {"count": 1}))
     assert {each.count: each.state for each in book} == {3: LeaseState.REFUSED, 1: LeaseState.ACTIVE}
     [refused] = [each for each in book if each.state is LeaseState.REFUSED]
@@ -88,7 +88,7 @@ def test_a_plan_that_was_made_anyhow_gives_the_same_book() -> None:
 
 
 @pytest.mark.parametrize("hours", [0, 2, -9])
-def test_moments_are_told_in_utc(hours: int) -> None:
+def test_moments_are_reported_in_utc(hours: int) -> None:
     zone = timezone(timedelta(hours=hours))
     [entry] = lease_book(world(lease(NOW.astimezone(zone), (NOW + minutes(9)).astimezone(zone))))
     assert entry.said_to("team-a") == "2 leased from shared-pool until 2026-11-20 12:09"
@@ -107,7 +107,7 @@ def test_a_lease_in_parts_that_is_given_in_part_says_how_much() -> None:
 
 
 @pytest.mark.parametrize("other", [{"unit": "accelerators"}, {"reason": "another"}])
-def test_a_refused_lease_is_told_from_one_that_holds_between_the_same_teams(other: dict[str, Any]) -> None:
+def test_a_refused_lease_is_distinguished_from_one_that_holds_between_the_same_teams(other: dict[str, Any]) -> None:
     """As many of the same type, at the same time: only the unit or the reason is another."""
     first = lease(NOW - minutes(2), NOW + minutes(9), donor="team-b", count=1)
     policy = document(fixed("team-a"), fixed("team-b", row(Count=1)), leases=[first, first | other])

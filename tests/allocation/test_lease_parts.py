@@ -335,14 +335,14 @@ def test_nodes_that_offer_nothing_yet_are_no_pool_to_lease_from() -> None:
     assert refused.because.endswith("the shared pool has no 1 of ml.p5.48xlarge left; it can give none.")
 
 
-def test_a_row_of_which_all_is_lent_tells_of_the_lease_and_is_not_written() -> None:
+def test_a_row_that_is_lent_whole_names_the_lease_and_is_not_written() -> None:
     each = world(lease("shared-pool", "b", 2, **SLICES), a={"Accelerators": 2}, b=slices(2))
     assert "b" not in planned(each)[1]
     sources = row_sources(each)["b"][P5, MIG].sources
     assert [(source.cause.value, int(source.amounts[MIG])) for source in sources] == [("promise", 2), ("lease", -2)]
 
 
-def test_what_was_lent_before_parts_are_borrowed_is_told() -> None:
+def test_what_was_lent_before_parts_are_borrowed_is_reported() -> None:
     """The only instance is lent, and then vCPUs come: the promise and the first lease are told in parts."""
     each = world(lease("a", "b", 1), lease("b", "a", 48, unit="vcpu", start=NOW), a={"Count": 1}, b={"Count": 1})
     [trail] = row_sources(each)["b"].values()

@@ -56,7 +56,7 @@ def loop_of(snapshot: Snapshot) -> Loop:
     return loop
 
 
-def test_mixed_sizes_are_told_with_their_teams_and_with_what_ends_it() -> None:
+def test_mixed_sizes_are_reported_with_their_teams_and_with_what_ends_it() -> None:
     loop = loop_of(mixed_sizes())
     assert loop.workloads == ("team-a/big", "team-a/own", "team-b/rich")
     assert loop.teams == ("team-a", "team-b")
@@ -66,7 +66,7 @@ def test_mixed_sizes_are_told_with_their_teams_and_with_what_ends_it() -> None:
     ]
 
 
-def test_a_weight_of_zero_is_told_with_the_weight_that_ends_it() -> None:
+def test_a_weight_of_zero_is_reported_with_the_weight_that_ends_it() -> None:
     loop = loop_of(weight_zero())
     assert (loop.workloads, loop.preemptors) == (
         ("team-a/home", "team-a/late"),
@@ -101,7 +101,7 @@ def test_the_weight_that_is_proposed_ends_it() -> None:
     assert loop_in(weight_zero(weight=10)) is None
 
 
-def test_queues_without_a_quota_are_told_in_kueues_words() -> None:
+def test_queues_without_a_quota_are_reported_in_kueues_words() -> None:
     loop = loop_of(replace(mixed_sizes(), quotas=()))
     assert [remedy.words for remedy in loop.remedies] == [
         "preemption.withinClusterQueue of ClusterQueue hyperpod-ns-team-a-clusterqueue: Never",

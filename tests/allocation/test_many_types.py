@@ -13,7 +13,7 @@ def told(plan: Plan) -> list[tuple[str, str]]:
     return [(each.subject, each.because) for each in plan.findings if each.code == "too-many-types"]
 
 
-def test_the_shared_pool_of_more_than_15_types_has_the_largest_and_tells_the_rest() -> None:
+def test_the_shared_pool_of_more_than_15_types_has_the_largest_and_counts_the_rest() -> None:
     plan = plan_quotas(snapshot(document(), MACHINES), mode="apply")
     [change] = plan.changes
     rows = getattr(change.after, "compute_quota_resources", ())

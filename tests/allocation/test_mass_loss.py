@@ -182,7 +182,7 @@ def test_the_document_says_what_a_mass_loss_is() -> None:
     ],
     ids=["failed", "shutting down", "to be replaced", "failed its deep check", "removed by the autoscaler"],
 )
-def test_what_the_provider_confirms_goes_on(node: Mapping[str, Any]) -> None:
+def test_what_the_provider_confirms_continues(node: Mapping[str, Any]) -> None:
     cluster = governed()
     cluster.lose(lambda each: replace(each, **node), first(cluster, 5))
     cluster.run(1)
@@ -245,7 +245,7 @@ def test_a_new_cluster_that_fills_up_is_no_loss() -> None:
     assert cluster.promised == 10
 
 
-def test_nodes_that_are_back_go_on_counting_as_lost_until_they_count() -> None:
+def test_nodes_that_are_back_still_count_as_lost_until_they_count() -> None:
     cluster = governed()
     cluster.lose(unlisted, first(cluster, 9))
     cluster.run(1)
@@ -326,7 +326,7 @@ def test_types_are_judged_apart() -> None:
     assert cluster.promised == 12
 
 
-def test_what_rises_goes_on_where_capacity_holds_without_the_lost_nodes() -> None:
+def test_what_rises_continues_where_capacity_holds_without_the_lost_nodes() -> None:
     more = {count: document(fixed("team-a", row(Count=count)), pool=False) for count in (2, 6, 7)}
     for count, outcome in ((6, Outcome.APPLY), (7, Outcome.NEEDS_APPROVAL)):
         cluster = Cluster(machines(10), more[2])

@@ -194,7 +194,7 @@ def in_a_day(percent: int) -> dict[str, Any]:
     return {"maxDecreasePerPeriod": {"percent": percent, "hours": 24}, "onLimit": "partial"}
 
 
-def test_a_period_goes_on_when_what_blocks_has_left_it() -> None:
+def test_a_period_continues_when_what_blocks_has_left_it() -> None:
     past = (PastQuota(NOW - timedelta(hours=20), as_config([row(Count=12)])),)
     applied = {"a": record("a", [row(Count=9)], at=NOW - timedelta(hours=20), history=past)}
     held = a_world(
@@ -205,7 +205,7 @@ def test_a_period_goes_on_when_what_blocks_has_left_it() -> None:
     assert "guardrails.maxDecreasePerPeriod" in held.notes["a/a-quota"]
 
 
-def test_a_step_that_is_a_period_long_goes_on_a_period_later() -> None:
+def test_a_step_that_is_a_period_long_continues_a_period_later() -> None:
     held = a_world({"a": [row(Count=12)]}, {"a": [row(Count=2)]}, {G5: 12}, guardrails=in_a_day(50)).held_back()
     assert (counts_of(held), held.recheck_at) == ({"a": 6}, NOW + timedelta(hours=24))
 

@@ -142,7 +142,7 @@ def test_raises_whose_order_makes_no_difference_share_a_wave() -> None:
     assert [change.wave for change in plan.changes] == [1, 1]
 
 
-def test_a_job_that_was_told_to_leave_has_left_before_the_first_wave() -> None:
+def test_a_job_that_has_been_evicted_has_left_before_the_first_wave() -> None:
     world = returned(job("bee", "bee-runs", 4, minute=1), maxPreemptedGpus=0)
     evicted = {
         "type": "Evicted",

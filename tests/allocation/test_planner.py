@@ -421,7 +421,7 @@ def assert_settled(plan: Plan) -> None:
     assert plan.outcome is Outcome.NOTHING_TO_DO
 
 
-def test_the_whole_sentence_of_a_cut_is_told() -> None:
+def test_the_whole_sentence_of_a_cut_is_reported() -> None:
     policy = document(fixed("team-a", row(P5, Count=5)), share("team-b", 60, P5, tier=2, floor=4), pool=False)
     world = snapshot(policy, (*nodes(10, P5), *broken(2, P5)), [quota("team-b", row(P5, Count=6))])
     [line] = [line for line in plan_quotas(world, mode="plan").allocations if line.team == "team-b"]
@@ -458,7 +458,7 @@ def test_new_quotas_have_names_of_their_own() -> None:
     assert [change.name for change in plan.changes] == ["a-quota-2"]
 
 
-def test_a_change_on_many_types_tells_the_largest_and_counts_the_rest() -> None:
+def test_a_change_on_many_types_names_the_largest_and_counts_the_rest() -> None:
     types = (G5, P5, G6, C5, G5_12)
     policy = document(fixed("a", *(row(instance_type, Count=1) for instance_type in types)), pool=False)
     cluster = [node for instance_type in types for node in nodes(1, instance_type)]
@@ -475,7 +475,7 @@ def test_a_changed_weight_is_said() -> None:
     assert [change.because for change in plan.changes] == ["fair-share weight 0 -> 7"]
 
 
-def test_a_promise_in_another_unit_is_told_as_an_end_and_a_beginning() -> None:
+def test_a_promise_in_another_unit_is_reported_as_an_end_and_a_beginning() -> None:
     policy = document(fixed("a", row(P5, Accelerators=8)), pool=False)
     plan = plan_quotas(snapshot(policy, nodes(1, P5), [quota("a", row(P5, Count=1))]), mode="plan")
     assert [line.because for line in plan.allocations] == [

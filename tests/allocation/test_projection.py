@@ -92,7 +92,7 @@ def test_the_queues_are_those_that_the_scheduler_has() -> None:
     assert {name: each["spec"] for name, each in projection.queues.items()} == made
 
 
-def test_who_was_told_to_leave_has_left() -> None:
+def test_who_has_been_evicted_has_left() -> None:
     before = world(job("a", "told", 2))
     scheduler = model_of(before)
     scheduler.evict("hyperpod-ns-a/told", before.taken_at, reason="Preempted", message="told")

@@ -116,7 +116,7 @@ def test_a_new_cluster_policy_has_a_name_that_the_api_takes() -> None:
     assert list(named.values()) == ["ml-policy", "a" * 56 + "-policy", "b" * 55 + "-policy"]
 
 
-def test_the_type_that_moves_most_speaks_for_a_quota() -> None:
+def test_the_type_that_moves_most_represents_a_quota() -> None:
     stands = quota("team-a", row(C5, Count=5), row(M5, Count=5))
     policy = document(fixed("team-a", row(C5, Count=6), row(M5, Count=9)), pool=False)
     machines = [*nodes(9, C5), *nodes(9, M5)]

@@ -72,7 +72,7 @@ def test_an_amount_moves_in_or_out(
     assert becomes.to_api() == {"InstanceType": P5, **want}
 
 
-def test_of_a_type_that_nobody_knows_whole_instances_move_and_nothing_else() -> None:
+def test_of_a_type_that_is_unknown_whole_instances_move_and_nothing_else() -> None:
     there = capacity(UNKNOWN)
     for known in (there, None):
         assert moved(resource(UNKNOWN, Count=2), resource(UNKNOWN, Count=1), known).count == 3
@@ -81,7 +81,7 @@ def test_of_a_type_that_nobody_knows_whole_instances_move_and_nothing_else() -> 
         assert moved(resource(UNKNOWN, Count=2), resource(UNKNOWN, Accelerators=1), known).count == 2
 
 
-def test_machines_that_tell_accelerators_alone_bring_nothing_else() -> None:
+def test_machines_that_report_accelerators_alone_bring_nothing_else() -> None:
     rules = CapacityRules(basis=CapacityBasis.ALLOCATABLE)
     machines = nodes(2, P5, allocatable={"nvidia.com/gpu": 8})
     [there] = count_capacity(machines, rules, NOW, InstanceTypeTable()).values()
@@ -130,7 +130,7 @@ def test_leases_that_are_there_as_before_are_named_once_however_many_they_move()
 @pytest.mark.parametrize(
     ("holds", "unit"), [({"Accelerators": 6}, {}), ({"Count": 6}, GPUS), ({"Accelerators": 6}, GPUS)], ids=str
 )
-def test_of_a_type_that_nobody_knows_no_parts_are_lent(holds: dict[str, Any], unit: dict[str, Any]) -> None:
+def test_of_a_type_that_is_unknown_no_parts_are_lent(holds: dict[str, Any], unit: dict[str, Any]) -> None:
     teams = [fixed(name, row(UNKNOWN, **holds)) for name in "ab"]
     held = [quota(name, row(UNKNOWN, **holds)) for name in "ab"]
     given = {**lease("a", "b", instanceType=UNKNOWN), **unit}

@@ -124,6 +124,6 @@ def test_the_most_units_for_which_there_is_room(unit: str, vector: dict[str, int
     assert most_units(measured(unit), capacity(), vector, CapacityBasis.INSTANCES) == want
 
 
-def test_of_what_nobody_knows_there_is_no_room() -> None:
+def test_of_the_unknown_there_is_no_room() -> None:
     there = capacity(UNKNOWN)
     assert most_units(measured("accelerators", UNKNOWN), there, there.usable, CapacityBasis.INSTANCES) == 0

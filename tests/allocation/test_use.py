@@ -28,7 +28,7 @@ def use_of(*queues: dict[str, Any]) -> UseNow:
     return use_now(Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON, kueue=kueue))
 
 
-def test_use_in_instances_is_that_of_the_resource_of_which_most_is_used() -> None:
+def test_use_in_instances_is_that_of_the_resource_that_is_used_most() -> None:
     use = use_of(queue("team-a", **{"nvidia.com/gpu": "4", "cpu": "72"}))
     assert use.instances == {("team-a", P4): Fraction(3, 4)}
     assert use.accelerators == {"team-a": 4 * 7}

@@ -28,7 +28,7 @@ def test_a_number_has_no_exponent(number: float, words: str) -> None:
     assert said_number(number) == words
 
 
-def test_large_amounts_are_told_in_full() -> None:
+def test_large_amounts_are_reported_in_full() -> None:
     assert said(ComputeQuotaResource(instance_type=G5, count=MANY)) == "1234567"
     policy = document(fixed("a", row(Count=2)), pool=False)
     plan = plan_quotas(snapshot(policy, nodes(2), [quota("a", row(Count=MANY))]), mode="plan")

@@ -43,7 +43,7 @@ def test_without_prices_there_is_no_money() -> None:
     assert 'id="money"' not in report_html(audit_report(snapshot)).decode()
 
 
-def test_idle_waiting_and_preempted_are_told_by_team() -> None:
+def test_idle_waiting_and_preempted_are_reported_by_team() -> None:
     """An ml.g5.12xlarge has 4 GPUs: at 8 an hour, a GPU costs 2."""
     world = cluster().with_team("a", 2, used={GPU: "4"}).with_team("b").with_team("c", strategy="DontLend")
     world.with_waiting("w", "b", gpus=3, minutes=30).with_preempted("p", "b", by="a", gpus=2, minutes=6, ran_minutes=60)
@@ -69,7 +69,7 @@ def test_sums_are_exact_and_rounded_once() -> None:
     assert ([one.idle_per_hour for one in found.lines], found.idle_per_hour) == ([0.0] * 3, 0.02)
 
 
-def test_a_type_without_a_price_is_left_out_and_told_in_gpu_hours() -> None:
+def test_a_type_without_a_price_is_left_out_and_reported_in_gpu_hours() -> None:
     world = cluster().with_team("a").with_waiting("w", "a", gpus=4, minutes=30)
     world.with_preempted("p", "a", by="b", gpus=1, minutes=60, ran_minutes=60)
     found = money(world.snapshot(), p5_48xlarge=98.32)

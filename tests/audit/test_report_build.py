@@ -137,7 +137,7 @@ def test_the_report_of_a_real_snapshot_can_be_written_read_and_drawn() -> None:
     assert G5 in report_html(report).decode()
 
 
-def test_leases_that_hold_are_told_beside_the_quotas_that_they_are_part_of() -> None:
+def test_leases_that_hold_are_reported_beside_the_quotas_that_they_are_part_of() -> None:
     named = {"to": "team-a", "from": "team-b", "instanceType": G5, "count": 1, "reason": "deadline"}
     lease = named | {"start": NOON - timedelta(hours=1), "end": NOON + timedelta(hours=1)}
     teams = (fixed("team-a", row(G5, Count=1)), fixed("team-b", row(G5, Count=1)))
@@ -153,7 +153,7 @@ def test_leases_that_hold_are_told_beside_the_quotas_that_they_are_part_of() -> 
     assert "+1 leased" in report_html(report).decode()
 
 
-def test_a_lease_of_a_part_is_told_in_its_unit_beside_the_bar_too() -> None:
+def test_a_lease_of_a_part_is_reported_in_its_unit_beside_the_bar_too() -> None:
     named = {"to": "team-a", "from": "team-b", "instanceType": G5, "count": 1, "unit": "accelerators"}
     lease = named | {"reason": "deadline", "start": NOON - timedelta(hours=1), "end": NOON + timedelta(hours=1)}
     teams = (fixed("team-a", row(G5, Accelerators=1)), fixed("team-b", row(G5, Accelerators=1)))
@@ -165,7 +165,7 @@ def test_a_lease_of_a_part_is_told_in_its_unit_beside_the_bar_too() -> None:
     assert "+1 accelerators leased</span>" in report_html(report).decode()
 
 
-def test_a_report_of_before_leases_were_told_can_still_be_read() -> None:
+def test_a_report_of_before_leases_were_reported_can_still_be_read() -> None:
     data = json.loads(report_json(report_of(a_cluster().snapshot())))
     del data["leases"]
     for each in data["usage"]:

@@ -75,7 +75,7 @@ def test_no_wildcard_hides_an_incident_or_makes_it_milder() -> None:
     assert rated(INCIDENT, [rule("floors-exceed-capacity", "error")]).severity is Severity.ERROR
 
 
-def test_a_mute_that_ended_is_a_finding_with_what_is_told_again() -> None:
+def test_a_mute_that_ended_is_a_finding_with_what_is_reported_again() -> None:
     [again] = ended_mutes([IDLE, INCIDENT], [mute("idle-*", "team-*", hours=-1), mute("idle-quota")], NOW)
     assert (again.code, again.severity, again.subject) == ("mute-ended", Severity.WARNING, "idle-* team-*")
     assert again.because == (

@@ -84,7 +84,7 @@ class BackendContract:
         for arn_or_id in (rig.arn, rig.create().resource_id, policy.resource_id):
             assert [row.name for row in BACKENDS if row.recognises(arn_or_id)] == [rig.name]
 
-    def test_it_lists_its_cluster_and_knows_it_and_no_other(self, rig: Rig) -> None:
+    def test_it_lists_its_cluster_and_recognizes_it_and_no_other(self, rig: Rig) -> None:
         assert rig.backend.clusters() == [rig.arn]
         assert (rig.backend.knows(rig.arn), rig.backend.knows(rig.other_arn)) == (True, False)
 

@@ -192,7 +192,7 @@ def test_the_cluster_policy_is_updated_at_its_version(stub: Stubber, sagemaker: 
         ("AccessDeniedException", UpstreamError),
     ],
 )
-def test_a_service_error_becomes_the_error_that_the_state_machine_knows(
+def test_a_service_error_becomes_the_error_that_the_state_machine_catches(
     code: str, want: type[Exception], stub: Stubber, sagemaker: HyperPodEks
 ) -> None:
     stub.add_client_error("update_compute_quota", code, "the service's own words")

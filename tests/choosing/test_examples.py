@@ -113,7 +113,7 @@ def test_each_example_is_valid_without_warnings_and_its_plan_is_empty_once_appli
     assert (plan.changes, plan.findings) == ((), ())
 
 
-def test_every_example_is_played_and_told_of() -> None:
+def test_every_example_is_played_and_described() -> None:
     assert {file.stem for file in FOLDER.glob("*.yaml")} == set(CLUSTERS)
     page = (ROOT / "docs" / "choosing.md").read_text()
     for name in CLUSTERS:

@@ -132,7 +132,9 @@ def test_a_plan_that_another_person_has_to_approve_is_left_to_the_runs_that_ask_
     assert (result.exit_code, "ApplyMode=apply" in result.stderr, planned.quotas()) == (1, True, {})
 
 
-def test_a_stack_in_plan_mode_writes_nothing_and_says_how_to_go_on(planned: World, plan: str, tmp_path: Path) -> None:
+def test_a_stack_in_plan_mode_writes_nothing_and_says_how_to_continue(
+    planned: World, plan: str, tmp_path: Path
+) -> None:
     result = taskgov("apply", "--policy", file_of(planned, tmp_path, teams=HALF), "--yes")
     assert (result.exit_code, planned.quotas()) == (1, {})
     assert "taskgov apply plan-" in result.stdout

@@ -130,7 +130,7 @@ def test_files_and_the_series_of_snapshots_can_be_asked_about(
     assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")
 
 
-def test_a_command_may_be_anybodys_and_speak_of_plans_and_the_world_goes_on_after_it(
+def test_a_command_may_be_anybodys_and_name_plans_and_the_world_continues_after_it(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = {"apiVersion": "taskgov/v1", "cluster": {"name": "ml-cluster", "arn": "${clusterArn}"}}

@@ -50,7 +50,7 @@ def test_a_failure_that_no_command_handles_is_a_sentence(error: Exception, code:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_defect_of_ours_keeps_its_traceback() -> None:
+def test_a_defect_in_taskgov_keeps_its_traceback() -> None:
     app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
 
     @app.command()

@@ -31,7 +31,7 @@ def test_the_marks_of_a_cluster_are_shown_and_those_of_others_taken_away(world: 
     assert list(tags) == [mine]
 
 
-def test_a_stack_that_never_looked_is_told_to(world: World) -> None:
+def test_a_stack_that_never_looked_is_advised_to_look(world: World) -> None:
     key = {"pk": {"S": f"CLUSTER#{world.cluster_arn}"}, "sk": {"S": "LINEAGE"}}
     world.stack.client("dynamodb").delete_item(TableName=world.stack.outputs["TableName"], Key=key)
     refused = taskgov("govern", "ml-cluster")

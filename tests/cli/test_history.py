@@ -60,7 +60,9 @@ def test_a_plan_that_nobody_asked_about_is_refused(applied: World) -> None:
         (("history", "ml-cluster", "--stack", "nobody"), "Its name is given by --stack"),
     ],
 )
-def test_what_cannot_be_reached_is_told_with_exit_code_3(applied: World, arguments: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_reached_is_reported_with_exit_code_3(
+    applied: World, arguments: tuple[str, ...], says: str
+) -> None:
     assert applied.quotas()
     result = taskgov(*arguments)
     assert (result.exit_code, says in result.stderr) == (3, True)

@@ -182,7 +182,7 @@ def file_of_a_cluster(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_file_that_is_there_is_not_replaced_unless_it_is_told(file_of_a_cluster: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_not_replaced_unless_asked_to(file_of_a_cluster: Path, tmp_path: Path) -> None:
     out = tmp_path / "ml-cluster.yaml"
     out.write_text("mine")
     arguments = ("init", "--snapshot", str(file_of_a_cluster), "-o", str(out))

@@ -40,14 +40,14 @@ def test_the_context_decides_which_cluster_is_reached(tmp_path: Path) -> None:
         assert api.configuration.get_api_key_with_prefix("BearerToken") == "Bearer token-of-https://other.test"
 
 
-def test_a_kubeconfig_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequestError, match="kubeconfig"):
         KubeconfigContext("dev", str(tmp_path / "none")).open(CLUSTER)
     with pytest.raises(InvalidRequestError, match="kubeconfig"):
         KubeconfigContext("dev", str(tmp_path / "none")).namespaces()
 
 
-def test_an_unknown_context_is_told(tmp_path: Path) -> None:
+def test_an_unknown_context_is_reported(tmp_path: Path) -> None:
     path = a_kubeconfig(tmp_path, ml="https://ml.test")
     with pytest.raises(InvalidRequestError, match=r"nobody.*get-contexts"):
         KubeconfigContext("nobody", path).open(CLUSTER)

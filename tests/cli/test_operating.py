@@ -54,7 +54,7 @@ def test_a_rejected_plan_is_not_applied_and_says_by_whom(asking: World) -> None:
     assert asking.quotas() == {}
 
 
-def test_a_plan_is_answered_once_and_the_second_hears_who_was_first(asking: World) -> None:
+def test_a_plan_is_answered_once_and_the_second_is_answered_with_who_was_first(asking: World) -> None:
     plan = pending_plan(asking)
     taskgov("approve", plan)
     second = taskgov("reject", plan)

@@ -100,7 +100,7 @@ def test_an_error_of_a_service_ends_the_command_with_its_own_words(text: str, mo
     assert result.stderr == f"UpstreamError: describe cluster {text}: no such cluster\n"
 
 
-def test_a_refusal_is_told_in_its_own_words() -> None:
+def test_a_refusal_is_reported_in_its_own_words() -> None:
     with pytest.raises(typer.Exit) as ended, told():
         raise RefusedError("prod[/b] is there already")
     assert ended.value.exit_code == 1

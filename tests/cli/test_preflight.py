@@ -90,7 +90,7 @@ def test_it_writes_nothing(world: World) -> None:
     assert all(verb.startswith(("Get", "List", "Describe", "Validate")) for verb in verbs)
 
 
-def test_every_problem_is_a_row_and_all_are_told_at_once(world: World, tmp_path: Path) -> None:
+def test_every_problem_is_a_row_and_all_are_reported_at_once(world: World, tmp_path: Path) -> None:
     limits = world.stack.limits
     limits.concurrency, limits.applied = 5, {"L-244521F2": 10.0, "L-658A4FD9": 2.0, "L-00000003": 2.0}
     limits.unknown_integrations = {"aws-sdk:sagemaker:listClusters"}
@@ -113,7 +113,7 @@ def test_every_problem_is_a_row_and_all_are_told_at_once(world: World, tmp_path:
     assert "listClusters" in found["definition of FanOutStateMachine"]["found"]
 
 
-def test_a_template_that_is_refused_is_told_with_every_parameter_that_does_not_fit(world: World) -> None:
+def test_a_template_that_is_refused_is_reported_with_every_parameter_that_does_not_fit(world: World) -> None:
     result = taskgov("preflight", "-p", "Nonsense=yes", "-p", "ApplyMode=perhaps ApplyConcurrency=99")
     assert result.exit_code == 2
     for name in ("Nonsense", "ApplyMode", "ApplyConcurrency"):
@@ -299,7 +299,7 @@ def test_a_template_of_another_encoding_is_refused_in_a_sentence(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("partition", "region"), [(GOVCLOUD, "us-gov-west-1"), (CHINA, "cn-north-1")])
-def test_another_partition_is_told_and_wants_orders_through_api_gateway(partition: str, region: str) -> None:
+def test_another_partition_is_reported_and_wants_orders_through_api_gateway(partition: str, region: str) -> None:
     place = Place(partition, region, "111122223333")
     assert judged(place)["partition"].status is Status.WARNING
     assert judged(place)["orders"].status is Status.FAILED

@@ -43,7 +43,7 @@ def test_the_first_line_of_a_first_document_names_the_schema_beside_it(tmp_path:
     jsonschema.validate(yaml.safe_load(document.read_text()), found)
 
 
-def test_an_older_schema_of_ours_is_replaced_and_nobody_elses(tmp_path: Path) -> None:
+def test_an_older_taskgov_schema_is_replaced_and_no_other(tmp_path: Path) -> None:
     beside = tmp_path / FILE
     beside.write_text(json.dumps({"$id": ID, "title": "old"}))
     assert init(tmp_path / "a.yaml").exit_code == 0

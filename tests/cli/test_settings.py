@@ -82,7 +82,7 @@ def test_a_file_that_is_named_counts_instead_of_the_others(work: Path, monkeypat
     assert (missing.exit_code, "nowhere.toml: No such file" in missing.stderr) == (2, True)
 
 
-def test_a_home_that_nobody_knows_and_a_folder_that_is_gone_are_no_mistake(
+def test_a_home_that_is_unknown_and_a_folder_that_is_gone_are_no_mistake(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")  # which the specification tells to ignore

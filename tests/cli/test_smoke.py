@@ -149,7 +149,7 @@ def test_what_a_stack_retains_is_looked_up_once_it_is_at_rest(monkeypatch: pytes
     assert log == ["settle", "delete", "governancetable", "governancebucket"]
 
 
-def test_a_write_that_is_taken_while_another_settles_is_reported_and_the_probe_goes_on(
+def test_a_write_that_is_taken_while_another_settles_is_reported_and_the_probe_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = steps_api._written

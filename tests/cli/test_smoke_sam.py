@@ -56,7 +56,9 @@ def test_it_builds_and_deploys_with_a_tag_of_the_run(deployer: SamDeployer) -> N
     assert looks
 
 
-def test_what_sam_refuses_is_told_with_its_last_words(deployer: SamDeployer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_sam_refuses_is_reported_with_its_last_words(
+    deployer: SamDeployer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SAM_CODE", "3")
     with pytest.raises(StepError, match="sam build ended with 3"):
         deployer.deploy({})

@@ -129,7 +129,7 @@ def test_a_live_cluster_is_read_again_also_after_it_could_not_be(
     assert result.stdout.count(" UTC, ") == 2
 
 
-def test_a_defect_of_ours_ends_it(watched: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_in_taskgov_ends_it(watched: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([read(SAMPLE)])
     monkeypatch.setattr(live_reading, "read_live", lambda *_: next(answers))
     assert isinstance(watched("-c", "ml-cluster", between=[lambda: None]).exception, StopIteration)

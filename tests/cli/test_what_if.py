@@ -74,7 +74,7 @@ def test_another_document_is_planned_as_if_it_were_in_force(runner: CliRunner, s
     assert {each["team"]: each["after"]["quota"] for each in data["teams"]} == {"team-a": 6, "team-b": 2}
 
 
-def test_a_loop_is_told_with_what_ends_it(runner: CliRunner, tmp_path: Path) -> None:
+def test_a_loop_is_reported_with_what_ends_it(runner: CliRunner, tmp_path: Path) -> None:
     file = tmp_path / "snapshot.json"
     file.write_bytes(snapshot_to_json(weight_zero(weight=10)))
     arguments = ["what-if", "-s", str(file), "--weight", "team-a=0"]

@@ -134,7 +134,7 @@ def test_a_member_is_refused_the_estimates_of_another_team_by_aws(world: World, 
             boto3.client("s3").get_object(Bucket=bucket, Key=key)
 
 
-def test_a_member_without_kept_estimates_is_told_where_to_ask(world: World, member: str) -> None:
+def test_a_member_without_kept_estimates_is_shown_where_to_ask(world: World, member: str) -> None:
     keep(world, ago=timedelta(hours=3))
     assert "no estimate: the last look is of" in text("when", MINE, *LIVE)
     for words in (("--runs", f"{MINE}=2h"), ("--futures", "20", "--history", "README.md")):

@@ -124,7 +124,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Played]:
     return [_played_with(replace(plain, seed=seed), seed in {5, 8}) for seed in range(100)]
 
 
-def test_what_differs_among_others_only_is_told_and_counted_and_its_replay_is_what_was_compared(
+def test_what_differs_among_others_only_is_reported_and_counted_and_its_replay_is_what_was_compared(
     played: list[Played],
 ) -> None:
     ledger, replays = Ledger(), _Replays()
@@ -194,7 +194,7 @@ def test_what_became_inadmissible_lets_the_next_in_line_be_waited_for(tmp_path: 
     assert log.rests("q1x")
 
 
-def test_a_search_that_goes_on_with_the_next_flavor_is_waited_for_but_not_one_that_goes_round(tmp_path: Path) -> None:
+def test_a_search_that_continues_with_the_next_flavor_is_waited_for_but_not_one_that_goes_round(tmp_path: Path) -> None:
     log = _Log(tmp_path)
     log.says("Workload create event", workload={"namespace": "ns-q1x", "name": "job"})
     rested = []
@@ -295,7 +295,7 @@ _EQUALS = a_sequence(
 """Two that want the same GPU, which another has."""
 
 
-def test_the_model_remembers_what_every_look_of_a_step_said() -> None:
+def test_the_model_records_what_every_look_of_a_step_said() -> None:
     model, [key] = _played(a_sequence(submit("a", "never-fits", 1, 9), a=a_queue(2, 2)))
     assert len(model.said(key)) == 2
     assert model.possible == 1

@@ -54,7 +54,7 @@ def test_what_is_applied_is_ours_and_applying_again_changes_nothing(backend: Kue
     assert [one.changes for one in backend.inspect(ANY, rendered().in_order()) if one.changes] == []
 
 
-def test_drift_is_told_and_put_right_by_adoption_only(backend: KueueObjectWriter, kube: Kube) -> None:
+def test_drift_is_reported_and_put_right_by_adoption_only(backend: KueueObjectWriter, kube: Kube) -> None:
     backend.apply(ANY, rendered(2).in_order())
     drifted = {**rendered(3).cluster_queues[0]}
     kube.apply(drifted, manager="somebody", force=True)

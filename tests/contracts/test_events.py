@@ -135,13 +135,13 @@ def test_every_event_sample_is_tested() -> None:
     assert events == WANT.keys() | IGNORED.keys()
 
 
-def test_an_update_of_a_quota_remembers_who_edited_it() -> None:
+def test_an_update_of_a_quota_records_who_edited_it() -> None:
     found = hint(sample("cloudtrail_update_compute_quota"))
 
     assert (found.edited_quota_id, found.edited_with, found.cause.by) == ("q0w1e2r3t4y5", None, ADMIN)
 
 
-def test_an_update_by_terraform_remembers_the_tool() -> None:
+def test_an_update_by_terraform_records_the_tool() -> None:
     event = sample("cloudtrail_update_compute_quota")
     event["detail"]["userAgent"] = "APN/1.0 HashiCorp/1.0 Terraform/1.9.5 (+https://www.terraform.io)"
 

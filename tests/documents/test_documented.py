@@ -205,7 +205,7 @@ def test_every_page_is_in_the_index() -> None:
     assert [path.name for path in (ROOT / "docs").glob("*.md") if f"({path.name})" not in index] == ["README.md"]
 
 
-def test_what_a_contributor_is_told_to_copy_exists() -> None:
+def test_what_contributing_says_to_copy_exists() -> None:
     told = re.findall(r"Copy `([\w/.]+)`", (ROOT / "CONTRIBUTING.md").read_text())
     code = {file: file.read_text() for base in SOURCES[:2] for file in base.rglob("*.py")}
     assert len(told) >= 6
@@ -229,7 +229,7 @@ def test_the_places_that_answer_a_newcomers_questions_exist() -> None:
         assert "".join(inside) in files[0].read_text(), (name, inside)
 
 
-def test_the_files_that_a_contributor_is_told_of_exist() -> None:
+def test_the_files_that_contributing_names_exist() -> None:
     named = set(re.findall(r"`([\w/]+/[\w/<>]+\.\w+)`", (ROOT / "CONTRIBUTING.md").read_text()))
     bases = (ROOT, *SOURCES[:2], SOURCES[0] / "taskgov")
     assert [

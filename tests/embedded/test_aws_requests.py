@@ -113,7 +113,7 @@ def test_an_error_of_the_service_is_recorded_with_its_code(stack: Stack) -> None
     assert stack.calls[-1].error == "ResourceNotFoundException"
 
 
-def test_grants_that_nothing_used_are_told(stack: Stack) -> None:
+def test_grants_that_nothing_used_are_reported(stack: Stack) -> None:
     run(stack, "a")
     used = {(grant.sid, grant.action) for grant in stack.requests.grants_used}
     assert ("Write", "s3:PutObject") in used

@@ -39,7 +39,7 @@ def test_a_day_of_waiting_takes_no_time(turns: Turns) -> None:
     assert time.perf_counter() - started < 1
 
 
-def test_an_event_wakes_who_waits_and_a_time_out_is_told_apart(turns: Turns) -> None:
+def test_an_event_wakes_who_waits_and_a_time_out_is_distinguished(turns: Turns) -> None:
     event, seen = CooperativeEvent(turns), []
     turns.spawn(lambda: seen.append(event.wait(10)), "patient")
     turns.spawn(lambda: seen.append(event.wait(1)), "impatient")

@@ -306,7 +306,7 @@ def test_an_older_rule_with_a_schedule_fires_too(edited: Callable[..., Stack]) -
     assert len(received(stack)) == 1
 
 
-def test_a_deleted_object_is_told(edited: Callable[..., Stack]) -> None:
+def test_a_deleted_object_is_delivered(edited: Callable[..., Stack]) -> None:
     stack = edited(("detail-type: [Object Created]", "detail-type: [Object Created, Object Deleted]"))
     s3, bucket = stack.client("s3"), stack.physical("Bucket")
     s3.put_object(Bucket=bucket, Key="policies/a", Body=b"1")
@@ -317,7 +317,7 @@ def test_a_deleted_object_is_told(edited: Callable[..., Stack]) -> None:
     assert events[1]["detail"]["deletion-type"] == "Delete Marker Created"
 
 
-def test_a_bucket_without_eventbridge_tells_nothing(edited: Callable[..., Stack]) -> None:
+def test_a_bucket_without_eventbridge_sends_nothing(edited: Callable[..., Stack]) -> None:
     stack = edited(
         ("      NotificationConfiguration:\n        EventBridgeConfiguration: {EventBridgeEnabled: true}\n", "")
     )

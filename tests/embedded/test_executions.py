@@ -181,7 +181,7 @@ def passes_then(states: dict[str, Any]) -> dict[str, Any]:
     return {"Before": kept} | states
 
 
-def test_a_redriven_execution_goes_on_where_it_was_stopped_with_what_it_had(stack: Stack) -> None:
+def test_a_redriven_execution_continues_where_it_was_stopped_with_what_it_had(stack: Stack) -> None:
     times = "{% $states.context.Execution.RedriveCount %}"
     output = {"n": "{% $n %}", "given": "{% $states.input.from %}", "times": times}
     waits = {"Type": "Wait", "Seconds": 3600, "Output": output, "End": True}

@@ -97,7 +97,7 @@ def test_iterations_that_sleep_run_side_by_side_and_in_the_same_order_each_time(
     assert only_execution(stack)["stopDate"] - only_execution(stack)["startDate"] == timedelta(seconds=50)
 
 
-def test_an_approval_lets_the_execution_go_on(stack: Stack) -> None:
+def test_an_approval_lets_the_execution_continue(stack: Stack) -> None:
     change(stack, "one", "a", "b", "c")
     stack.run_until_quiet()
     assert only_execution(stack)["status"] == "RUNNING"

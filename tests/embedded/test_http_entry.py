@@ -29,7 +29,7 @@ def heard(stack: Stack) -> dict[str, Any]:
     return context
 
 
-def test_the_function_hears_who_signed(stack: Stack) -> None:
+def test_the_function_gets_the_signer(stack: Stack) -> None:
     status, answer = stack.entry.order(STOP, "ana")
     assert (status, answer["by"]) == (200, "arn:aws:iam::111122223333:user/ana")
     context = heard(stack)

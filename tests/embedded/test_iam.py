@@ -71,7 +71,7 @@ def test_a_condition_is_met_with_the_value_it_wants() -> None:
     assert not allowed(statements, "cloudwatch:PutMetricData", "*", cloudwatch__namespace="Other")
 
 
-def test_a_key_that_nobody_knows_leaves_the_condition_unmet_and_is_reported() -> None:
+def test_a_key_that_is_unknown_leaves_the_condition_unmet_and_is_reported() -> None:
     statements = policy({"Action": "*", "Resource": "*", "Condition": {"StringEquals": {"aws:Strange": "x"}}})
     verdict = evaluation.evaluate(statements, "s3:GetObject", "*", {})
     assert not verdict.allowed
@@ -141,7 +141,7 @@ def test_a_resource_policy_is_for_its_principal() -> None:
     assert not evaluation.evaluate(statements, "sqs:SendMessage", "q", {}, principal="s3.amazonaws.com").allowed
 
 
-def test_grants_are_told_one_by_one() -> None:
+def test_grants_are_reported_one_by_one() -> None:
     statements = policy({"Sid": "S", "Action": ["s3:Get*", "s3:Put*"], "Resource": "*"})
     assert [grant.action for grant in evaluation.grants_of(statements)] == ["s3:Get*", "s3:Put*"]
     used = evaluation.evaluate(statements, "s3:GetObject", "*", {}).grants

@@ -68,7 +68,7 @@ def test_a_rule_of_a_choice_can_assign(stack: Stack) -> None:
     assert output(stack, states) == 3
 
 
-def test_executions_without_a_name_are_told_apart(stack: Stack) -> None:
+def test_executions_without_a_name_are_distinguished(stack: Stack) -> None:
     arns = {stack.start_execution("Machine", {"name": name, "parts": []}) for name in "abc"}
     assert len(arns) == 3
     assert not any(arn.endswith("None") for arn in arns)
@@ -167,7 +167,7 @@ def test_an_sdk_task_waits_for_its_token_too(stack: Stack) -> None:
     assert client.describe_execution(executionArn=described["executionArn"])["output"] == "true"
 
 
-def test_the_timeline_tells_the_states_of_each_execution(stack: Stack) -> None:
+def test_the_timeline_shows_the_states_of_each_execution(stack: Stack) -> None:
     states = {"A": {"Type": "Wait", "Seconds": 1, "Next": "B"}, "B": {"Type": "Succeed"}}
     first, second = (run(stack, states)["executionArn"] for _ in range(2))
     for arn in (first, second):

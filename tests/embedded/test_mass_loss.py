@@ -127,7 +127,7 @@ def test_on_hyperpod_an_empty_node_list_lowers_nothing_until_a_person_approves()
         assert [item["sk"]["S"] for item in items if item.get("schema") != {"N": str(NEWEST)}] == []
 
 
-def test_a_loss_that_lowers_nothing_is_told_once() -> None:
+def test_a_loss_that_lowers_nothing_is_reported_once() -> None:
     with opened("sagemaker") as world:
         share = {"quota": {"ComputeQuotaResources": [{"InstanceType": TYPE, "Count": 1}]}}
         cluster = {"name": "ml", "arn": world.cluster_arn}

@@ -143,7 +143,7 @@ def test_threads_of_a_handler_belong_to_it(with_code: Callable[[str], Stack]) ->
     assert stack.invoke("AuditFunction", {}).value == [stack.physical("Table"), stack.physical("AuditFunction")]
 
 
-def test_the_context_tells_the_deadline_on_the_virtual_clock(with_code: Callable[[str], Stack]) -> None:
+def test_the_context_has_the_deadline_on_the_virtual_clock(with_code: Callable[[str], Stack]) -> None:
     stack = with_code(
         "import time\ndef handler(event, context):\n    before = context.get_remaining_time_in_millis()\n"
         "    time.sleep(10)\n    return [before, context.get_remaining_time_in_millis(), context.function_name]\n"

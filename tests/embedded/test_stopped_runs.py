@@ -140,7 +140,7 @@ def test_a_run_that_is_redriven_after_its_lock_was_freed_finds_its_token_stale_a
 
 
 @in_a_fork
-def test_a_run_that_is_redriven_before_its_end_is_heard_of_goes_on_under_its_own_lock(governed: World) -> None:
+def test_a_run_that_is_redriven_before_its_end_is_noticed_continues_under_its_own_lock(governed: World) -> None:
     change(governed)
     arn = stop_at(governed, "Apply changes")
     token = state(governed)["fencingToken"]

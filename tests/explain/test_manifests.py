@@ -71,7 +71,7 @@ def test_pods_queue_and_priority_are_read(kind: str) -> None:
     assert (read.queue, read.priority, read.namespace) == ("hyperpod-ns-team-a-localqueue", 70, "hyperpod-ns-team-a")
 
 
-def test_a_queue_that_only_the_pods_name_is_told_of_and_not_taken() -> None:
+def test_a_queue_that_only_the_pods_name_is_reported_and_not_taken() -> None:
     template = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "lq"}}, "spec": POD}
     spec = {"template": template}
     named = {"name": "train", "namespace": "hyperpod-ns-team-a", "labels": {"app": "x"}}

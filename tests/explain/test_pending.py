@@ -155,7 +155,7 @@ CASES: dict[Reason, tuple[Callable[[], Snapshot], str]] = {
 
 
 @pytest.mark.parametrize("reason", CASES, ids=str)
-def test_the_reason_and_the_numbers_behind_it_are_told(reason: Reason) -> None:
+def test_the_reason_and_the_numbers_behind_it_are_reported(reason: Reason) -> None:
     build, words = CASES[reason]
     answer = explain_workload(build(), "team-b/it")
     assert (answer.reason, words in answer.because) == (reason, True), answer.because
@@ -216,7 +216,7 @@ def test_reserved_quota_may_wait_for_admission_checks() -> None:
     assert answer.because == "Its quota is reserved; it waits for admission check budget: Pending."
 
 
-def test_the_state_and_the_message_of_each_open_check_are_told() -> None:
+def test_the_state_and_the_message_of_each_open_check_are_reported() -> None:
     [item] = running().kueue.workloads
     kept = [each for each in item["status"]["conditions"] if each["type"] != "Admitted"]
     checks = [{"name": "budget", "state": "Pending", "message": "asked"}, {"name": "quality", "state": "Retry"}]
@@ -225,7 +225,7 @@ def test_the_state_and_the_message_of_each_open_check_are_told() -> None:
     assert answer.because.endswith("it waits for admission checks budget: Pending (asked); quality: Retry.")
 
 
-def test_who_keeps_out_of_the_queue_is_told_why() -> None:
+def test_who_keeps_out_of_the_queue_is_shown_why() -> None:
     item = workload("team-b", "it", 1)
     gates = {**item, "metadata": {**item["metadata"], "annotations": {"kueue.x-k8s.io/admission-gated-by": "cost"}}}
     answer = explain_workload(full().put(gates).snapshot(), "it")
@@ -239,7 +239,7 @@ def test_who_keeps_out_of_the_queue_is_told_why() -> None:
     assert (answer.reason, "pods that replace failed ones" in answer.because) == (Reason.SUSPENDED, True)
 
 
-def test_whom_it_will_preempt_is_told_before_it_happens() -> None:
+def test_whom_it_will_preempt_is_shown_before_it_happens() -> None:
     lab = two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-low", pods=5)
     answer = explain_workload(lab.put(workload("team-b", "it", 1, priority="inference")).snapshot(), "it")
     assert answer.reason is Reason.PENDING_EVALUATION
@@ -286,7 +286,7 @@ def test_a_workload_that_kueue_refuses_is_a_misconfiguration_and_shows_what_coun
     assert answer.because.endswith('Invalid value: ["cpu"]: requests must not be above the limitRange max.')
 
 
-def test_admission_that_waits_for_the_pods_of_others_is_told_in_kueues_words() -> None:
+def test_admission_that_waits_for_the_pods_of_others_is_reported_in_kueues_words() -> None:
     message = "waiting for all admitted workloads to be in PodsReady condition"
     waits = changed(workload("team-b", "it", 1), status=conditions(("QuotaReserved", "False", "Waiting", message)))
     answer = explain_workload(full().put(waits).snapshot(), "it")

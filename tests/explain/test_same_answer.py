@@ -127,7 +127,7 @@ def told_to_leave() -> Snapshot:
     return lab.snapshot()
 
 
-def test_who_was_told_to_leave_has_left_before_the_plan_is_played() -> None:
+def test_who_has_been_evicted_has_left_before_the_plan_is_played() -> None:
     snapshot = told_to_leave()
     lost = supposed(snapshot, what_if(snapshot, snapshot))
     assert lost == predicted(plan_quotas(snapshot, mode="plan"))

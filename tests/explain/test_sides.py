@@ -85,7 +85,7 @@ def test_queues_of_supposed_quotas_are_as_rendered_on_both_sides() -> None:
         assert not bee["spec"]["preemption"]
 
 
-def test_over_time_what_a_wave_preempts_counts_and_goes_on_where_it_was() -> None:
+def test_over_time_what_a_wave_preempts_counts_and_continues_where_it_was() -> None:
     snapshot = after_a_shortage()
     before, after = sides_of(snapshot, snapshot, raises(1, 2))
     old, new = (Begin(each.snapshot, each.world, each.preempted) for each in (before, after))

@@ -100,7 +100,7 @@ def test_an_eviction_from_outside_costs_a_pause() -> None:
     assert timeline.end == 190 * SECOND
 
 
-def test_time_can_be_stopped_and_go_on() -> None:
+def test_time_can_be_stopped_and_started() -> None:
     simulation = Simulation(a_world(a_queue("q", cpu="1")), requeue_batch=0)
     simulation.arrive(_job("one", "q", 1), 0, 10 * SECOND)
     simulation.arrive(_job("two", "q", 1, created=1), 0, 10 * SECOND)

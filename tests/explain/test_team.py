@@ -149,7 +149,7 @@ def test_what_waits_is_counted() -> None:
     assert answer.pending == "1 workload(s) wait, for 30 accelerators, the oldest since 2026-11-20 11:00."
 
 
-def test_a_lender_is_told_to_whom_it_lends() -> None:
+def test_a_lender_is_shown_to_whom_it_lends() -> None:
     lab = Lab(fair_share=False).team("team-a", 2).team("team-b", 2).machines(4).submit("team-a", "own", pods=3)
     [share] = explain_team(lab.snapshot(), "team-b").shares
     assert share.because == "team-b uses 0 GPUs of its 2, lends 1 to team-a."

@@ -65,7 +65,7 @@ def test_no_borrow_limit_helps_where_nobody_leaves_anything() -> None:
     assert set(by_kind(lab, "waits")) == {"finish", "quota"}
 
 
-def test_who_runs_on_borrowed_quota_is_told_whose_it_is_and_when_it_would_have_to_leave() -> None:
+def test_who_runs_on_borrowed_quota_is_shown_whose_it_is_and_when_it_would_have_to_leave() -> None:
     answer = explain_workload(lent_out().snapshot(), "a-more")
     assert answer.reason is Reason.ADMITTED
     assert answer.borrowing == (
@@ -75,7 +75,7 @@ def test_who_runs_on_borrowed_quota_is_told_whose_it_is_and_when_it_would_have_t
     assert (risk.lender, risk.size, risk.unused, risk.reason) == ("team-b", 1, 2, "InCohortReclamation")
 
 
-def test_a_preempted_workload_is_told_by_whom_and_why() -> None:
+def test_a_preempted_workload_is_shown_by_whom_and_why() -> None:
     lab = lent_out().submit("team-b", "b-more", pods=2, ago=10)
     answer = explain_workload(lab.snapshot(), "a-more")
     assert answer.reason is Reason.WAITING_FOR_QUOTA

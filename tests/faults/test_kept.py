@@ -33,7 +33,7 @@ class Table:
             yield Outcome(case, 1, 0, ("a quota is wrong",) if case in self.wrong else ())
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_an_interrupted_run_continues_where_it_stopped(tmp_path: Path) -> None:
     file, first, second = tmp_path / "faults" / "pairs.jsonl", Table(most=2), Table()
     with pytest.raises(KeyboardInterrupt):
         list(kept.go_on(file, CASES, first.play, "a1"))

@@ -47,7 +47,7 @@ def test_the_page_has_the_table_of_each_finder(finder: str) -> None:
     assert_section(PAGE, finder, "\n".join([*rows, *map(_row, BY_FINDER[finder].values())]))
 
 
-def test_codes_are_stable_tokens_and_sentences_are_told_apart() -> None:
+def test_codes_are_stable_tokens_and_sentences_are_distinguished() -> None:
     assert [kind.code for kind in KINDS.values() if not re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", kind.code)] == []
     said = [(kind.code, kind.sentence) for kind in KINDS.values()]
     assert len(set(said)) == len(said) == sum(map(len, BY_FINDER.values()))
@@ -80,7 +80,7 @@ def test_a_finding_without_a_field_of_its_sentence_is_not_made() -> None:
         (of_audit.IDLE_QUOTA, None, "info"),
     ],
 )
-def test_the_severity_follows_the_rule_that_the_page_tells(kind: FindingKind, case: object, severity: str) -> None:
+def test_the_severity_follows_the_rule_that_the_page_states(kind: FindingKind, case: object, severity: str) -> None:
     assert kind.severity_in(case) == severity
     assert severity in _severity(kind)
 
@@ -126,7 +126,7 @@ def test_each_kind_is_raised_where_it_says_and_nowhere_else() -> None:
     assert strangers == []
 
 
-def test_whoever_raises_a_finding_gives_the_fields_of_its_sentence_and_no_others() -> None:
+def test_each_code_that_raises_a_finding_gives_the_fields_of_its_sentence_and_no_others() -> None:
     checked, wrong = set(), []
     for path in PRODUCT:
         for call in _calls(path):

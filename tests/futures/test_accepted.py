@@ -19,7 +19,7 @@ AIM = 0.6
 
 
 @pytest.mark.parametrize("family", ["path", "squeeze", "drift"])
-def test_worlds_with_work_are_accepted_and_go_on_alike(family: str) -> None:
+def test_worlds_with_work_are_accepted_and_continue_alike(family: str) -> None:
     tally = Tally(family)
     for number in range(12):
         tally.add(model_of(world(family, 3, number)))
@@ -29,7 +29,7 @@ def test_worlds_with_work_are_accepted_and_go_on_alike(family: str) -> None:
 
 
 @pytest.mark.skipif(not WORLDS.is_dir(), reason="the stored worlds are not beside this checkout")
-def test_the_stored_worlds_are_accepted_and_go_on_alike() -> None:
+def test_the_stored_worlds_are_accepted_and_continue_alike() -> None:
     tally = Tally("stored")
     for model in stored(WORLDS):
         tally.add(model)

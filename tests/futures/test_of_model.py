@@ -46,7 +46,7 @@ def _world() -> KueueModel:
     )
 
 
-def test_a_model_is_replayed_as_it_goes_on_itself() -> None:
+def test_a_model_is_replayed_as_it_continues_itself() -> None:
     world = _world()
     setting, jobs = setting_of(world), jobs_of(world, AT, _lasts)
     assert (obstacles(world), accepts(setting, jobs)) == ((), ())

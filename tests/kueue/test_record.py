@@ -94,7 +94,7 @@ def test_whole_instances_are_read_as_such() -> None:
     assert config.compute_quota_resources[0].to_api() == {"InstanceType": G5, "Count": 3}
 
 
-def test_a_field_that_no_quota_speaks_of_shows_as_a_failed_update_that_names_it() -> None:
+def test_a_field_that_no_quota_mentions_shows_as_a_failed_update_that_names_it() -> None:
     objects = stored(two_instances())
     objects[0]["spec"]["preemption"]["withinClusterQueue"] = "LowerOrNewerEqualPriority"
     quota = read(raised(objects))

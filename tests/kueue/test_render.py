@@ -247,7 +247,7 @@ def test_gang_scheduling_is_switched_on_where_it_is_wanted() -> None:
     assert "featureGates" not in manifest
 
 
-def test_a_manager_that_is_not_told_to_wait_for_pods_does_not() -> None:
+def test_a_manager_that_is_not_configured_for_pods_ready_does_not_wait() -> None:
     """In v1beta2 it would by default."""
     assert ManagerConfiguration(fair_sharing=True).to_manifest()["featureGates"] == {"DisableWaitForPodsReady": True}
 

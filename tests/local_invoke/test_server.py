@@ -301,7 +301,7 @@ def test_it_listens_on_loopback_and_on_the_bridge_and_nowhere_else(
     assert local.hosts_of(given) == hosts
 
 
-def test_it_tells_programs_what_they_need(account: LocalAccount, server: StackServer) -> None:
+def test_it_gives_programs_what_they_need(account: LocalAccount, server: StackServer) -> None:
     about = described(account, server)
     assert about["awsEndpoint"] == server.url
     assert set(about["functions"]) == set(account.functions())

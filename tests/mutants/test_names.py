@@ -51,7 +51,7 @@ def test_a_mutation_is_named_by_its_function_and_its_text(old: str, new: str, wa
     assert renamed(f'"""More."""\n\n\ndef other():\n    pass\n\n\n{TEXT}', old, new) == want
 
 
-def test_the_same_line_twice_in_a_function_is_told_apart() -> None:
+def test_the_same_line_twice_in_a_function_is_distinguished() -> None:
     first = renamed(TEXT, "count + 1", "count - 1")
     second = renamed(TEXT, "count + 1", "count - 1", last=True)
     assert (first.nth, second.nth) == (1, 2)

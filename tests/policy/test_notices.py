@@ -32,7 +32,7 @@ def violations(**parts: Any) -> list[tuple[str, str, str]]:
     return [(one.path, one.value, one.rule) for one in parsed(**parts).violations]
 
 
-def test_without_the_section_nobody_is_told_and_no_wait_is_too_long() -> None:
+def test_without_the_section_nobody_is_notified_and_no_wait_is_too_long() -> None:
     found = rules()
     assert (found.topic_of("team-a"), found.chat.topic_of("team-a"), found.pending_minutes) == (None, None, None)
 
@@ -42,7 +42,7 @@ def test_the_old_place_of_topics_is_read_and_means_findings_only() -> None:
     assert (found.topic_of("team-a"), found.from_.value, found.about) == (f"{TOPIC}team-a", "error", ())
 
 
-def test_topics_in_the_new_place_are_told_of_everything_unless_they_say_less() -> None:
+def test_topics_in_the_new_place_get_everything_unless_they_say_less() -> None:
     assert rules(notices={"everyTeam": EVERY}).about == tuple(Occasion)
     assert rules(notices={"everyTeam": EVERY, "about": ["starved"]}).about == (Occasion.STARVED,)
 

@@ -332,7 +332,7 @@ def test_a_thousand_teams_with_fifteen_rows_fit() -> None:
     ],
     ids=["no teams", "unknown keys", "unknown sections", "unknown teams", "one team often"],
 )
-def test_a_document_of_many_mistakes_costs_little_and_is_told_the_first_of_them(mistaken: dict[str, Any]) -> None:
+def test_a_document_of_many_mistakes_costs_little_and_reports_the_first_of_them(mistaken: dict[str, Any]) -> None:
     before = time.process_time()
     violations = parse_policy(json.dumps({**GOOD, **mistaken})).violations
 

@@ -48,6 +48,6 @@ def test_a_good_document_fits_the_schema() -> None:
         {"schedulerConfig": {"FairShare": "On"}},
     ],
 )
-def test_the_schema_knows_the_limits_of_single_fields(changes: dict[str, Any]) -> None:
+def test_the_schema_has_the_limits_of_single_fields(changes: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(a_document(**changes), policy_schema())

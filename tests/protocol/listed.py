@@ -136,7 +136,7 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
     ),
     "How did it end? 1. to 'Run failed' never": OtherProof(
         "the lock is free by then; it is about what is told",
-        f"{MACHINE}::test_a_table_that_is_down_fails_the_run_and_is_told",
+        f"{MACHINE}::test_a_table_that_is_down_fails_the_run_and_is_reported",
     ),
     "EndedOwner.of_execution leaves the request of a run that is over": SecondLine(
         "a run follows one that was stopped; its hint withdraws the request",

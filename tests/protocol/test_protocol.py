@@ -59,34 +59,34 @@ def test_a_condition_that_stands_behind_another_is_missed_when_both_are_taken_aw
     assert hunt.trouble_with(STALE) is None
 
 
-def test_a_condition_that_is_no_longer_missed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_that_is_no_longer_missed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(iter(MISSED))
     monkeypatch.setattr(hunt, "missed", lambda: {name: "an execution that is started by hand"})
     assert "it is not missed any more" in str(hunt.trouble_with(name))
 
 
-def test_a_listed_condition_that_is_missed_after_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listed_condition_that_is_missed_after_all_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(iter(MISSED))
     monkeypatch.setitem(LISTED, name, OtherProof("as the test says", "tests/protocol"))
     assert f"{name}: is listed, and is missed" in str(hunt.trouble_with(name))
 
 
-def test_a_condition_that_nobody_knows_and_one_that_is_gone_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_that_is_unknown_and_one_that_is_gone_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     known = hunt.missed()
     new, _ = known.popitem()
     monkeypatch.setattr(hunt, "missed", lambda: known | {"of yesterday": "two hints"})
     assert hunt.unaccounted() == sorted([new, "of yesterday"])
 
 
-def test_a_proof_that_does_not_fail_without_the_condition_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_that_does_not_fail_without_the_condition_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = OtherProof(
-        "as the test says", "tests/protocol/test_protocol.py::test_scenarios_and_conditions_are_told_apart"
+        "as the test says", "tests/protocol/test_protocol.py::test_scenarios_and_conditions_are_distinguished"
     )
     monkeypatch.setitem(LISTED, STALE, nothing)
     assert "does not fail without it" in str(hunt.trouble_with(STALE))
 
 
-def test_what_is_wrong_is_told_step_by_step() -> None:
+def test_what_is_wrong_is_reported_step_by_step() -> None:
     found = hunt.hunted("Take the lock: 3. lockExpires < :now is never met")
     lines = str(found).splitlines()
     assert lines[1].startswith("WRONG: ")
@@ -99,7 +99,7 @@ def test_a_bound_ends_an_exploration_and_is_said() -> None:
     assert (found.complete, "up to its bound" in str(found)) == (False, True)
 
 
-def test_scenarios_and_conditions_are_told_apart() -> None:
+def test_scenarios_and_conditions_are_distinguished() -> None:
     assert len(EVERY) == len((*SMALL, *FULL, *LONG))
     names = [one.name for one in every_mutant()]
     assert len(set(names)) == len(names)

@@ -19,7 +19,7 @@ def test_the_small_variant_is_decided_as_kueue_decided_it() -> None:
     assert (figures["instants"], figures["makespanMs"], figures["unfinished"]) == (477, 76_800, 0)
 
 
-def test_a_log_that_differs_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_differs_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = SCENARIO | {"variants": {"tiny": variant(1, 1, {"small": 2, "medium": 0, "large": 0}, digest="0" * 64)}}
     monkeypatch.setattr(engine, "SCENARIO", tiny)
     assert engine.main(["--variant", "tiny", "--json"]) == 1

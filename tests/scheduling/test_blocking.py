@@ -78,7 +78,7 @@ def test_a_workload_that_ran_before_holds_it_up_too_unless_its_pods_are_ready() 
     assert names(a_blocking_world(*two_queues(), running, a_job("job", "b")).cycle(NOW))[0] == ["job"]
 
 
-def test_the_cycle_goes_on_with_the_heads_it_had_before_others() -> None:
+def test_the_cycle_continues_with_the_heads_it_had_before_others() -> None:
     """`first` makes room in line for a workload of higher priority, which is no head of this cycle."""
     world = a_blocking_world(
         *two_queues(), a_job("first", "a", cpu="4"), a_job("second", "b", second=1), a_job("third", "a", second=2)

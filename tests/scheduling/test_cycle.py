@@ -158,7 +158,7 @@ def test_a_strict_queue_blocks_behind_its_head_and_a_best_effort_queue_does_not(
         assert (names(world.cycle(NOW))[0] == ["small"]) is later
 
 
-def test_a_namespace_that_is_not_selected_is_told_so() -> None:
+def test_a_namespace_that_is_not_selected_is_said_to_be_so() -> None:
     selector = {"matchLabels": {"team": "nlp"}}
     world = a_world(a_queue("q", cpu="2", namespaceSelector=selector), a_job("j", "q"))
     result = world.cycle(NOW)
@@ -179,7 +179,7 @@ def test_a_workload_may_start_smaller_where_it_says_so() -> None:
     assert names(off.cycle(NOW))[0] == []
 
 
-def test_a_search_that_stopped_early_goes_on_with_the_next_flavor() -> None:
+def test_a_search_that_stopped_early_continues_with_the_next_flavor() -> None:
     flavors = {"one": {"cpu": "2"}, "gpu": {"cpu": "2"}}
     rules = {"preemption": HYPERPOD_PREEMPTION, "flavorFungibility": {"whenCanPreempt": "MayStopSearch"}}
     world = a_world(

@@ -31,7 +31,7 @@ def test_leaving_gives_back_everything_and_forgets_how_far_the_search_was() -> N
     assert record.conditions["Requeued"].message == "somebody needs it"
 
 
-def test_who_was_not_told_to_leave_does_not_leave() -> None:
+def test_who_was_not_evicted_does_not_leave() -> None:
     with pytest.raises(ValueError, match="a/w is not evicted"):
         lifecycle.leave(_running(), "Pending", RequeueBackoff(), 7, explicit=False)
 

@@ -124,7 +124,7 @@ def test_without_borrow_within_cohort_a_borrower_takes_nobody_of_others() -> Non
     assert _victims(world, a_job("j", "a", cpu="4", priority=9), "a") == [("guest", "InCohortReclamation")]
 
 
-def test_those_already_told_to_leave_are_counted_first() -> None:
+def test_those_already_evicted_are_counted_first() -> None:
     leaving = a_running_job("leaving", "b", cpu="4", priority=50)
     leaving["status"]["conditions"].append(a_condition("Evicted"))
     world = _pool(leaving, a_running_job("guest", "b", cpu="4"))

@@ -42,7 +42,7 @@ def test_a_restart_alone_changes_nobodys_place() -> None:
     assert not settlement.preempted
 
 
-def test_what_was_told_to_leave_still_has_to() -> None:
+def test_what_has_been_evicted_still_has_to_leave() -> None:
     before = a_busy_world()
     before.evict("default/runs", NOW, reason="Preempted", message="told")
     after = before.restarted(FAIR)

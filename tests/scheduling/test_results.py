@@ -6,7 +6,7 @@ from taskgov.scheduling import events
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
 
 
-def test_an_admission_is_told_with_waiting_time_and_the_flavors_passed_over() -> None:
+def test_an_admission_is_reported_with_waiting_time_and_the_flavors_passed_over() -> None:
     flavors = {"one": {"cpu": "1"}, "gpu": {"cpu": "4"}}
     one = {"kind": "ResourceFlavor", "metadata": {"name": "one"}}
     world = a_world(one, a_queue("q", flavors=flavors), a_job("j", "q", cpu="2"))
@@ -19,7 +19,7 @@ def test_an_admission_is_told_with_waiting_time_and_the_flavors_passed_over() ->
     assert (admitted.type, admitted.reason) == ("Normal", "Admitted")
 
 
-def test_a_preemption_is_told_to_both_sides() -> None:
+def test_a_preemption_is_reported_to_both_sides() -> None:
     world = a_world(
         a_queue("a", cohort="pool", cpu="4", preemption=HYPERPOD_PREEMPTION),
         a_queue("b", cohort="pool", cpu="0"),

@@ -88,7 +88,7 @@ def test_a_budget_counts_the_heads_that_cycles_look_at() -> None:
     assert [len(cycle.admitted) + len(cycle.waiting) for cycle in settlement.cycles] == [2, 1]
 
 
-def test_a_budget_that_is_spent_ends_a_settlement_and_what_is_left_goes_on_elsewhere() -> None:
+def test_a_budget_that_is_spent_ends_a_settlement_and_what_is_left_continues_elsewhere() -> None:
     world = a_world(a_queue("a", cpu="9"))
     world.load(a_job(f"job-{number}", "a", cpu="1") for number in range(9))
     budget = Budget(4)

@@ -159,7 +159,7 @@ def test_without_a_document_or_a_record_there_is_none(week: Week) -> None:
     assert week.advise() == ()
 
 
-def test_a_damaged_day_is_reported_and_the_audit_goes_on(week: Week) -> None:
+def test_a_damaged_day_is_reported_and_the_audit_continues(week: Week) -> None:
     day = next(key for key in sorted(week.cluster.documents.stored) if key.startswith("work/"))
     week.cluster.documents.stored[day] = b"{"
     assert week.advise() == ()

@@ -71,7 +71,7 @@ def world() -> World:
     return World()
 
 
-def test_an_update_is_written_at_the_version_of_the_plan_and_remembered(world: World) -> None:
+def test_an_update_is_written_at_the_version_of_the_plan_and_recorded(world: World) -> None:
     result = world.run(update(0, "team-a", world.a, 2, 1))
     assert (result.written, result.version_before, result.version_after) == (True, 1, 2)
     assert world.count_of(world.a) == 1
@@ -85,7 +85,7 @@ def test_items_of_the_table_that_cannot_be_read_do_not_hold_up_the_others(world:
     assert world.run(update(0, "team-a", world.a, 2, 1)).written
 
 
-def test_the_losses_that_were_approved_with_the_plan_are_remembered(world: World) -> None:
+def test_the_losses_that_were_approved_with_the_plan_are_recorded(world: World) -> None:
     loss = MassLoss("ml.g5.8xlarge", ("n-0", "n-1"), 2, NOON, NOON)
     plan = replace(plan_of(update(0, "team-a", world.a, 2, 1)), losses=(loss,))
     pointer = world.documents.put("plans/x.json", plan_to_json(plan), "application/json")
@@ -108,7 +108,7 @@ def test_a_retry_of_a_creation_finds_what_it_created(world: World) -> None:
     assert world.hyperpod.writes == ["create team-c"]
 
 
-def test_what_a_quota_was_before_is_remembered_once_for_each_write(world: World) -> None:
+def test_what_a_quota_was_before_is_recorded_once_for_each_write(world: World) -> None:
     down, up = update(0, "team-a", world.a, 2, 1), update(0, "team-a", world.a, 1, 2, version=2)
     world.run(down)
     world.run(down)  # a retry
@@ -120,7 +120,7 @@ def test_what_a_quota_was_before_is_remembered_once_for_each_write(world: World)
     assert [past.until.hour for past in applied.history] == [12, 13]
 
 
-def test_a_restoration_is_remembered_like_a_write(world: World) -> None:
+def test_a_restoration_is_recorded_like_a_write(world: World) -> None:
     change = update(0, "team-a", world.a, 2, 1)
     world.run(change)
     world.run(change, direction=Direction.RESTORE)

@@ -121,7 +121,7 @@ def test_findings_are_counted_by_severity_with_zeros() -> None:
     assert sum(counts.values()) == result.findings
 
 
-def test_a_warning_or_worse_is_told_with_its_remedy_and_where_the_report_is() -> None:
+def test_a_warning_or_worse_is_reported_with_its_remedy_and_where_the_report_is() -> None:
     world = a_broken_policy(a_calm_world())
     result = world.audit()
     [(subject, text)] = world.notices.sent
@@ -235,7 +235,7 @@ def test_muted_findings_are_listed_and_counted_apart() -> None:
     assert b"moving" in world.cluster.documents.get(result.report.html)
 
 
-def test_the_owners_are_told_on_their_topic_what_is_theirs() -> None:
+def test_the_owners_are_notified_on_their_topic_of_what_is_theirs() -> None:
     world = governed(a_calm_world(), **told_teams())
     world.audit()
     told = {topic: text for topic, _, text in world.topics.sent}
@@ -245,7 +245,7 @@ def test_the_owners_are_told_on_their_topic_what_is_theirs() -> None:
     assert "(plan plan-" in told[TEAM_A]
 
 
-def test_teams_of_one_topic_are_told_together_and_each_finding_once() -> None:
+def test_teams_of_one_topic_are_notified_together_and_each_finding_once() -> None:
     world = governed(a_calm_world(), **told_teams(teams={"team-b": TEAM_A}))
     world.audit()
     [(topic, subject, text)] = world.topics.sent
@@ -254,7 +254,7 @@ def test_teams_of_one_topic_are_told_together_and_each_finding_once() -> None:
     assert text.count("The quota of team-a differs from the policy") == 1
 
 
-def test_nobody_is_told_twice_by_a_second_try_and_everybody_by_the_next_audit() -> None:
+def test_nobody_is_notified_twice_by_a_second_try_and_everybody_by_the_next_audit() -> None:
     world = governed(a_calm_world(), **told_teams())
     world.audit(run_id="night-1")
     first = list(world.topics.sent)
@@ -266,7 +266,7 @@ def test_nobody_is_told_twice_by_a_second_try_and_everybody_by_the_next_audit() 
     assert len(world.notices.sent) == 2
 
 
-def test_a_second_try_tells_only_what_the_first_did_not_find() -> None:
+def test_a_second_try_reports_only_what_the_first_did_not_find() -> None:
     world = governed(a_calm_world(), **told_teams(), severities=[{"finding": "quota-drift", "severity": "info"}])
     world.audit(run_id="night-1")
     assert world.topics.sent == []
@@ -275,7 +275,7 @@ def test_a_second_try_tells_only_what_the_first_did_not_find() -> None:
     assert {topic for topic, _, _ in world.topics.sent} == {TEAM_A, TEAM_A.replace("team-a", "team-b")}
 
 
-def test_a_topic_that_cannot_be_told_does_not_fail_the_audit_and_is_named() -> None:
+def test_a_topic_that_cannot_be_reached_does_not_fail_the_audit_and_is_named() -> None:
     world = governed(a_calm_world(), **told_teams())
     world.topics.fails[TEAM_A] = NotFoundError("Topic does not exist")
     world.audit()
@@ -295,7 +295,7 @@ def test_a_topic_that_cannot_be_told_does_not_fail_the_audit_and_is_named() -> N
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_one_topic_does_the_others_and_the_cluster_are_told(error: Exception) -> None:
+def test_whatever_one_topic_does_the_others_and_the_cluster_are_notified(error: Exception) -> None:
     world = governed(a_calm_world(), **told_teams())
     world.topics.fails[TEAM_A] = error
     world.audit()
@@ -336,7 +336,7 @@ def test_a_topic_outside_the_prefix_is_a_finding_and_gets_no_message() -> None:
     [UpstreamError("SNS is down"), NotFoundError("SNS: Topic does not exist"), ValueError("SNS: odd ARN")],
     ids=str,
 )
-def test_the_clusters_notice_that_failed_is_sent_by_the_next_try_and_the_teams_are_not_told_again(
+def test_the_clusters_notice_that_failed_is_sent_by_the_next_try_and_the_teams_are_not_notified_again(
     error: Exception,
 ) -> None:
     world = governed(a_calm_world(), **told_teams())

@@ -34,7 +34,7 @@ def test_a_stack_that_comes_later_neither_writes_nor_marks() -> None:
 
 
 @pytest.mark.parametrize(("other", "seconds", "mine_governs"), [("z", 0, True), ("a", 0, False), ("a", 1, True)])
-def test_of_two_that_mark_at_the_same_time_one_goes_on(other: str, seconds: int, mine_governs: bool) -> None:
+def test_of_two_that_mark_at_the_same_time_one_continues(other: str, seconds: int, mine_governs: bool) -> None:
     since = (NOON + timedelta(seconds=seconds)).isoformat()
     tags = InMemoryTags()
     tags.beside = lambda: tags.stored[CLUSTER_ARN].update({f"taskgov:stack:{other}": since})

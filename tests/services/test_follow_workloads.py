@@ -264,9 +264,7 @@ def test_the_memory_has_nothing_of_a_job_but_names(make: Any) -> None:
     assert not any(word in text for word in ("hunter", "repo/x", "private", "command", "containers", "image"))
 
 
-def test_few_workloads_are_listed_with_one_request_and_not_remembered(
-    make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_workloads_are_listed_with_one_request_and_not_kept(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.services.followed.Follower.list_up_to", 30)
     world = make()
     for _ in range(30):

@@ -118,7 +118,7 @@ def test_a_day_begins_with_the_whole_that_stood_at_midnight() -> None:
     assert [(one.at, one.whole, len(one.lines)) for one in done.standings] == [(midnight, True, 2)]
 
 
-def test_what_ends_is_in_the_record_and_what_goes_on_is_there_too() -> None:
+def test_what_ends_is_in_the_record_and_what_continues_is_there_too() -> None:
     kept = Kept()
     kept.cluster.with_waiting("one", "team-a", gpus=4)
     kept.look()

@@ -102,7 +102,7 @@ def test_a_cluster_that_is_not_governed_any_more_does_not_count(world: World, ho
     assert world.ages() == {"ml-cluster": 0, ALL_CLUSTERS: 0}
 
 
-def test_a_cluster_that_cannot_be_described_goes_on_ageing(world: World) -> None:
+def test_a_cluster_that_cannot_be_described_continues_ageing(world: World) -> None:
     world.look_after()
     world.undescribed.append(world.clusters.pop().arn)
     assert world.ages() == {"ml-cluster": 0, ALL_CLUSTERS: 3 * 3600}

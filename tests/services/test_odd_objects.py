@@ -149,7 +149,7 @@ def spoiled(item: KubernetesObject, **fields: object) -> KubernetesObject:
 
 
 @pytest.mark.parametrize("odd", ["named", "without a name"])
-def test_the_quota_of_an_odd_queue_stands_and_the_others_go_on(odd: str) -> None:
+def test_the_quota_of_an_odd_queue_stands_and_the_others_continue(odd: str) -> None:
     world = World()
     queue = world.cluster.kubernetes.kueue.cluster_queues[0]
     team = "team-a" if "team-a" in queue["metadata"]["name"] else "team-b"

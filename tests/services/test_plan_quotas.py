@@ -38,7 +38,7 @@ def test_a_cluster_with_nothing_to_govern_has_nothing_to_do() -> None:
     assert (result.outcome, result.change_count) == ("nothing-to-do", 0)
 
 
-def test_whoever_does_not_say_that_it_may_be_applied_gets_a_plan_only() -> None:
+def test_a_call_that_does_not_say_that_it_may_be_applied_gets_a_plan_only() -> None:
     pointer = request_for(InMemoryDocuments(), Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON)).snapshot
     parsed = PlanQuotasRequest.parse({"snapshot": pointer.to_json()})
     assert parsed.apply_mode == "plan"

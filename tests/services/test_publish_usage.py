@@ -189,7 +189,7 @@ def test_a_cluster_that_fails_does_not_stop_the_others_and_is_reported(error: Ex
     assert world.failures.reported == [("other", "measure the usage", known)]
 
 
-def test_that_no_cluster_can_be_measured_is_told_of_each_and_is_no_error_of_the_function() -> None:
+def test_that_no_cluster_can_be_measured_is_reported_for_each_and_is_no_error_of_the_function() -> None:
     world = a_world()
     world.cluster.hyperpod.descriptions = [
         cluster_description(name, OTHER_ARN, ClusterStatus=None, Orchestrator={"Eks": {"ClusterArn": "other"}})
@@ -302,7 +302,7 @@ TWO_WRITES = plan_of(update(0, "team-a", "quota0000000", 2, 1), update(1, "team-
         ((), (), "team-a/team-a, team-b/team-b"),
     ],
 )
-def test_a_run_whose_records_cannot_be_read_names_what_it_knows_and_says_what_it_does_not_know(
+def test_a_run_whose_records_cannot_be_read_names_what_is_known_and_what_is_not(
     answered: tuple[int, ...], written: tuple[str, ...], unknown: str | None
 ) -> None:
     world = Published(GovernedCluster(state=UnreadableRecords()))
@@ -348,7 +348,7 @@ def test_a_run_that_cannot_be_marked_is_published_and_says_so() -> None:
     assert world.values("ChangesApplied") == [1]
 
 
-def test_blocked_changes_are_told_once_a_day() -> None:
+def test_blocked_changes_are_reported_once_a_day() -> None:
     world = a_world()
     for run in ("run-1", "run-2"):
         end = the_end(world, "blocked", replace(A_PLAN, outcome=Outcome.BLOCKED))
@@ -361,7 +361,7 @@ def test_blocked_changes_are_told_once_a_day() -> None:
     assert len(world.bus.published) == 3
 
 
-def test_a_run_that_is_published_again_after_it_told_people_does_not_tell_them_again() -> None:
+def test_a_run_that_is_published_again_after_it_notified_people_does_not_notify_them_again() -> None:
     """Its function died when it measured, or before it could keep that the run was published."""
     world = Published(GovernedCluster(state=UnmarkableState()))
     end = the_end(world, "unfinished", error="ThrottledError: slow down")
@@ -377,14 +377,14 @@ def test_a_notice_that_cannot_be_confirmed_is_sent_and_the_fault_is_reported() -
     assert world.failures.reported == [("ml-cluster", "record that people were notified", "ThrottledError")]
 
 
-def test_an_incident_in_a_plan_is_told_even_when_nothing_is_changed() -> None:
+def test_an_incident_in_a_plan_is_reported_even_when_nothing_is_changed() -> None:
     world = a_world()
     incident = Finding("floors-above-capacity", Severity.INCIDENT, "ml.g5.12xlarge", "Floors are above capacity.")
     world.publish(the_end(world, "nothing-to-do", replace(plan_of(), findings=(incident,))))
     assert [subject for subject, _ in world.notices.sent] == ["taskgov: incident on ml-cluster"]
 
 
-def test_a_run_that_failed_is_told_without_asking_again_what_failed() -> None:
+def test_a_run_that_failed_is_reported_without_asking_again_what_failed() -> None:
     world = a_world()
     world.publish(the_end(world, "failed", error="UpstreamError: list nodes: 503"))
     assert world.values("RunsFailed") == [1]
@@ -439,7 +439,7 @@ class SilentHyperPod(InMemoryHyperPod):
         raise UpstreamError("describe cluster: connection refused")
 
 
-def test_a_run_that_failed_because_sagemaker_is_down_is_told_all_the_same() -> None:
+def test_a_run_that_failed_because_sagemaker_is_down_is_reported_all_the_same() -> None:
     world = Published(GovernedCluster(hyperpod=SilentHyperPod()))
     world.publish(the_end(world, "failed", error="UpstreamError: describe cluster: connection refused"))
     assert [detail_type for detail_type, _ in world.bus.published] == ["Quota Run Failed"]
@@ -559,7 +559,7 @@ def test_a_run_that_cannot_be_marked_as_published_ends_at_once() -> None:
     assert (answer.unmarked, answer.unmeasured) == ("ThrottledError: put item", None)
 
 
-def test_a_function_that_ends_while_it_tells_teams_has_counted_the_run_and_a_retry_counts_nothing_again() -> None:
+def test_a_function_that_ends_while_it_notifies_teams_has_counted_the_run_and_a_retry_counts_nothing_again() -> None:
     """Where telling came between metrics and mark, each of its calls was a moment in which a retry counted twice."""
 
     def ends(*_: object) -> None:

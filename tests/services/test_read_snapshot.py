@@ -100,7 +100,7 @@ def test_the_generation_is_the_one_before_anything_was_read(world: World) -> Non
     assert world.read().generation == 1
 
 
-def test_what_belongs_to_the_cluster_is_remembered_for_events_that_do_not_say(world: World) -> None:
+def test_what_belongs_to_the_cluster_is_recorded_for_events_that_do_not_say(world: World) -> None:
     world.read()
     assert world.state.owners == {"quota0000001": CLUSTER_ARN, "schedconf001": CLUSTER_ARN}
 
@@ -115,7 +115,7 @@ def test_since_when_a_node_is_unhealthy_outlives_the_run(world: World) -> None:
     assert [each.unhealthy_since for each in snapshot.nodes] == [None, NOON.replace(minute=1)]
 
 
-def test_only_a_run_writes_what_it_remembers_of_nodes(world: World) -> None:
+def test_only_a_run_writes_what_it_records_of_nodes(world: World) -> None:
     world.take(CLUSTER_ARN)
     assert world.documents.find("memory/ml-cluster/nodes.json") is None
     world.read()
@@ -137,7 +137,7 @@ def test_a_cluster_without_a_document_has_none(world: World) -> None:
     assert (snapshot.policy, snapshot.policy_version, snapshot.policy_violations) == (None, None, ())
 
 
-def test_a_stop_switch_that_cannot_be_read_is_told_as_such(world: World) -> None:
+def test_a_stop_switch_that_cannot_be_read_is_reported_as_such(world: World) -> None:
     world.state.stopped = None
     assert world.take("ml-cluster").stopped is None
 
@@ -254,7 +254,7 @@ def test_nodes_of_a_training_plan_say_when_they_leave_also_when_it_cannot_be_rea
         assert [node.leaves_at for node in snapshot.nodes] == [NOON + timedelta(hours=9.5), None]
 
 
-def test_a_look_that_fails_remembers_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_records_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.read()
     before = world.documents.find("memory/ml-cluster/nodes.json")
     world.kubernetes.node_objects.clear()

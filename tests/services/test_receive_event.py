@@ -140,7 +140,7 @@ def test_a_cluster_that_an_event_names_by_name_only_is_looked_up(world: World) -
     assert world.receive(asked) == Marked((CLUSTER_ARN,), started=1, failed={})
 
 
-def test_a_cluster_that_nobody_knows_is_ignored_with_its_name(world: World) -> None:
+def test_a_cluster_that_is_unknown_is_ignored_with_its_name(world: World) -> None:
     outcome = world.receive(event("taskgov.operator", "Reconcile Requested", {"clusterName": "nobody"}))
     assert isinstance(outcome, Ignored)
     assert "nobody" in outcome.reason
@@ -260,14 +260,14 @@ def test_only_the_entry_says_that_a_lock_was_freed(world: World, source: str) ->
     assert found == ([("unlocked", NOON, said)] if source == "taskgov.orders" else [])
 
 
-def test_who_edited_a_quota_by_hand_is_remembered(world: World) -> None:
+def test_who_edited_a_quota_by_hand_is_recorded(world: World) -> None:
     world.receive(call("UpdateComputeQuota", {"computeQuotaId": world.quota_id}))
     (edit,) = world.state.edits(CLUSTER_ARN)
     assert (edit.compute_quota_id, edit.at) == (world.quota_id, NOON)
     assert "ana" in edit.by
 
 
-def test_an_edit_by_a_tool_is_remembered_with_the_tool(world: World) -> None:
+def test_an_edit_by_a_tool_is_recorded_with_the_tool(world: World) -> None:
     event = call("UpdateComputeQuota", {"computeQuotaId": world.quota_id})
     event["detail"]["userAgent"] = "cloudformation.amazonaws.com"
     world.receive(event)

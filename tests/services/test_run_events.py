@@ -122,7 +122,7 @@ def test_changes_travel_with_their_reasons_and_the_cause_of_the_run() -> None:
     assert detail["planId"] == "plan-1"
 
 
-def test_a_quota_that_is_written_twice_is_told_once_from_first_to_last() -> None:
+def test_a_quota_that_is_written_twice_is_reported_once_from_first_to_last() -> None:
     low, other = low_write(0, "team-a", "quota0000001", 4, 2), replace(creation(1, "team-b", 1), wave=2)
     second = replace(second_write(2, "team-a", "quota0000001", 2, 5, wave=3), because="promised 5")
     _, detail = event_of(replace(an_end(), plan=plan_of(low, other, second)))
@@ -141,7 +141,7 @@ def test_a_plan_without_progress_ends_as_a_failure_with_its_finding() -> None:
     assert [each["code"] for each in event["detail"]["findings"]] == ["no-progress"]
 
 
-def test_only_guardrails_that_stopped_the_plan_are_told() -> None:
+def test_only_guardrails_that_stopped_the_plan_are_reported() -> None:
     stop = GuardrailVerdict("freeze", False, "team-a is frozen.", "Take it out of freeze.")
     end = an_end("blocked")
     assert end.plan

@@ -59,7 +59,7 @@ def test_a_notice_names_the_cause_the_changes_and_what_would_let_them_through() 
         assert part in notice.text
 
 
-def test_an_incident_is_told_whatever_the_outcome() -> None:
+def test_an_incident_is_reported_whatever_the_outcome() -> None:
     notice = notice_of(an_end("applied", replace(PLAN, findings=(INCIDENT,))))
     assert notice
     assert notice.subject == "taskgov: incident on ml-cluster"
@@ -118,13 +118,13 @@ def identity_of(*incidents: Finding, days: int = 0) -> str:
     return notice.identity
 
 
-def test_a_loss_that_lowers_nothing_is_told_once_and_a_further_loss_again() -> None:
+def test_a_loss_that_lowers_nothing_is_reported_once_and_a_further_loss_again() -> None:
     first, more = lost("11:00", "11:00"), lost("11:00", "11:05")
     assert identity_of(first) == identity_of(first, days=3)
     assert identity_of(first) != identity_of(more)
 
 
-def test_an_incident_that_lasts_is_told_once_a_day_beside_a_loss_too() -> None:
+def test_an_incident_that_lasts_is_reported_once_a_day_beside_a_loss_too() -> None:
     for incidents in ([INCIDENT], [INCIDENT, lost("11:00", "11:00")]):
         assert identity_of(*incidents) == identity_of(*incidents)
         assert identity_of(*incidents) != identity_of(*incidents, days=1)

@@ -129,7 +129,7 @@ def test_teams_at_work_come_first_then_names() -> None:
     [of_team("team-0039", waiting=1), of_team("team-0039", cpu=3), preempted("team-0039", "team-0001")],
     ids=["waits", "uses cpu only", "was preempted"],
 )
-def test_whoever_waits_uses_cpu_or_was_preempted_is_at_work(values: list[Measurement]) -> None:
+def test_a_team_that_waits_uses_cpu_or_was_preempted_is_at_work(values: list[Measurement]) -> None:
     kept = {(one.name, *one.dimensions.values()) for one in values}
     look = [one for one in a_look(40) if (one.name, *one.dimensions.values()) not in kept]
     published, _ = bounded([*look, *values], None, limit_for(10), NOON)
@@ -251,7 +251,7 @@ def test_no_hour_has_more_series_than_the_limit_and_sums_stay(looks: list[tuple]
         assert set(map(repr, bounded(shuffled, memory, limit, now)[0])) == set(map(repr, published))
 
 
-def test_what_fits_in_any_case_is_not_remembered() -> None:
+def test_what_fits_in_any_case_is_not_kept() -> None:
     possible = 2 * 4 * 26**2
     assert fits_in_any_case(a_look(25), limit_for(25) + possible)
     assert not fits_in_any_case(a_look(25), limit_for(25) + possible - 1)

@@ -111,14 +111,14 @@ def test_a_preemption_is_an_event_and_a_notice_in_both_forms() -> None:
     assert (chat_topic, message["version"], message["source"]) == (f"{TOPIC}team-a-chat", "1.0", "custom")
 
 
-def test_a_cluster_without_a_document_has_its_events_and_tells_nobody() -> None:
+def test_a_cluster_without_a_document_has_its_events_and_notifies_nobody() -> None:
     told = Told()
     told.cluster.with_preempted("job-1", "team-a", by="team-b", gpus=2)
     told.look()
     assert (told.events, told.topics.sent, told.topics.chats) == ([("Task Preempted", "job-1")], [], [])
 
 
-def test_topics_in_the_old_place_are_told_nothing_new() -> None:
+def test_topics_in_the_old_place_get_nothing_new() -> None:
     told = preempted()
     policy = yaml.safe_load(told.cluster.documents.stored["policies/ml-cluster.yaml"])
     policy["audit"] = {"notices": {"everyTeam": policy.pop("notices")["everyTeam"]}}
@@ -127,7 +127,7 @@ def test_topics_in_the_old_place_are_told_nothing_new() -> None:
     assert (told.events, told.topics.sent) == ([("Task Preempted", "job-1")], [])
 
 
-def test_what_is_seen_again_is_not_told_again_and_costs_no_write() -> None:
+def test_what_is_seen_again_is_not_reported_again_and_costs_no_write() -> None:
     told = preempted()
     told.look()
     before = dict(told.cluster.documents.stored)
@@ -137,7 +137,7 @@ def test_what_is_seen_again_is_not_told_again_and_costs_no_write() -> None:
     assert told.cluster.documents.stored == before
 
 
-def test_a_workload_that_is_preempted_twice_is_told_of_twice() -> None:
+def test_a_workload_that_is_preempted_twice_is_reported_twice() -> None:
     told = preempted()
     told.look()
     told.cluster.workloads.clear()
@@ -147,7 +147,7 @@ def test_a_workload_that_is_preempted_twice_is_told_of_twice() -> None:
     assert len(told.mails) == 2
 
 
-def test_a_preemption_of_yesterday_is_not_told() -> None:
+def test_a_preemption_of_yesterday_is_not_reported() -> None:
     told = Told().with_notices()
     told.cluster.with_preempted("job-1", "team-a", by="team-b", gpus=2, minutes=24 * 60)
     told.look()
@@ -168,7 +168,7 @@ class DyingTopics(RecordingTopics):
 
 
 @pytest.mark.parametrize(("after_sending", "mails"), [(False, 1), (True, 2)], ids=["before", "in the very moment"])
-def test_a_function_that_dies_while_it_tells_loses_nothing(after_sending: bool, mails: int) -> None:
+def test_a_function_that_dies_while_it_notifies_loses_nothing(after_sending: bool, mails: int) -> None:
     told = preempted()
     told.topics = DyingTopics(after_sending=after_sending)
     with pytest.raises(KeyboardInterrupt):
@@ -202,7 +202,7 @@ class MeanwhileBus(RecordingBus):
         return super().publish_all(events)
 
 
-def test_two_looks_at_the_same_time_tell_once() -> None:
+def test_two_looks_at_the_same_time_report_once() -> None:
     told = preempted()
     told.bus = MeanwhileBus(other=lambda: told.look(0))
     told.look()
@@ -210,7 +210,7 @@ def test_two_looks_at_the_same_time_tell_once() -> None:
     assert (len(told.bus.published), len(told.mails), len(told.topics.chats)) == (1, 1, 1)
 
 
-def test_a_look_that_was_taken_before_another_told_tells_nothing_again() -> None:
+def test_a_look_that_was_taken_before_another_reported_reports_nothing_again() -> None:
     told = preempted()
     old = told.cluster.snapshot()
     told.look()
@@ -224,7 +224,7 @@ def waiting(minutes: int = 61, **notices: Any) -> Told:
     return told
 
 
-def test_a_wait_is_told_once_when_it_is_longer_than_the_limit() -> None:
+def test_a_wait_is_reported_once_when_it_is_longer_than_the_limit() -> None:
     told = waiting(58)
     told.look(2)
     assert told.events == []  # an hour is not longer than an hour
@@ -265,7 +265,7 @@ def test_after_a_preemption_the_wait_begins_anew() -> None:
     assert "when it was evicted" in told.mails[-1]
 
 
-def test_a_limit_that_is_lowered_tells_no_wait_a_second_time() -> None:
+def test_a_limit_that_is_lowered_reports_no_wait_a_second_time() -> None:
     told = waiting(61)
     told.look()
     told.with_notices(**BOTH, pendingMinutes=30)
@@ -280,7 +280,7 @@ def starved() -> Told:
     return told
 
 
-def test_starvation_is_told_once_when_it_has_lasted() -> None:
+def test_starvation_is_reported_once_when_it_has_lasted() -> None:
     told = starved()
     for _ in range(5):
         told.look()
@@ -317,7 +317,7 @@ def test_work_that_waits_for_another_type_is_not_starved() -> None:
 
 
 @pytest.mark.parametrize("told", [preempted, waiting, starved])
-def test_with_its_memory_lost_it_tells_nothing_twice(told: Any) -> None:
+def test_with_its_memory_lost_it_reports_nothing_twice(told: Any) -> None:
     world: Told = told()
     for _ in range(8):
         world.look()
@@ -328,7 +328,7 @@ def test_with_its_memory_lost_it_tells_nothing_twice(told: Any) -> None:
     assert (len(world.bus.published), len(world.mails), len(world.topics.chats)) == (1, 1, 1)
 
 
-def test_with_its_memory_lost_it_tells_what_is_new() -> None:
+def test_with_its_memory_lost_it_reports_what_is_new() -> None:
     told = preempted()
     told.look()
     del told.cluster.documents.stored[MEMORY]
@@ -357,7 +357,7 @@ def test_events_that_the_bus_does_not_take_are_an_error_and_come_with_the_next_l
     assert len(told.mails) == 1
 
 
-def test_a_topic_that_cannot_be_told_is_named_and_told_later_and_holds_up_no_other() -> None:
+def test_a_topic_that_cannot_be_reached_is_named_and_notified_later_and_holds_up_no_other() -> None:
     told = preempted()
     told.topics.fails[f"{TOPIC}team-a"] = NotFoundError("no such topic")
     assert told.look() == (f"{TOPIC}team-a, of team-a: no such topic",)
@@ -383,7 +383,7 @@ def test_a_topic_that_is_taken_out_of_the_document_forgets_what_was_held_for_it(
     assert told.memory.held == {}
 
 
-def test_in_quiet_hours_the_bus_hears_at_once_and_people_once_afterwards() -> None:
+def test_in_quiet_hours_the_bus_gets_events_at_once_and_people_get_one_notice_afterwards() -> None:
     quiet = [{"from": "12:00", "to": "14:00"}]
     told = waiting(58, quietHours=quiet)
     told.cluster.with_preempted("job-1", "team-a", by="team-b", gpus=2)
@@ -417,7 +417,7 @@ def test_thousands_in_a_minute_are_one_notice_with_the_first_and_a_number() -> N
     assert (len(told.bus.published), len(told.mails)) == (1600, 1)
 
 
-def test_more_than_a_look_can_tell_is_told_by_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_than_a_look_can_report_is_reported_by_the_next_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("taskgov.services.tell_teams.MOST_AT_ONCE", 30)
     told = Told().with_notices()
     for number in range(70):
@@ -437,7 +437,7 @@ def test_beyond_the_number_for_an_hour_notices_are_gathered() -> None:
     assert [text.count("was preempted") for text in told.mails] == [1, 1, 8]
 
 
-def test_each_team_hears_of_its_own_only() -> None:
+def test_each_team_is_notified_of_its_own_only() -> None:
     told = preempted()
     told.cluster.with_preempted("job-b", "team-b", by="team-a", gpus=1)
     told.look()
@@ -447,7 +447,7 @@ def test_each_team_hears_of_its_own_only() -> None:
     ]
 
 
-def test_the_preemptor_s_class_is_told_while_it_is_there() -> None:
+def test_the_preemptor_s_class_is_reported_while_it_is_there() -> None:
     told = preempted()
     told.cluster.with_waiting("urgent", "team-b", gpus=2)
     told.cluster.workloads[-1]["metadata"]["uid"] = "uid-preemptor"
@@ -485,7 +485,7 @@ def test_usage_is_measured_and_counted_whatever_becomes_of_telling() -> None:
     assert failures.reported == [("ml-cluster", "notify teams", "InvalidRequestError")]
 
 
-def test_topics_that_are_not_told_are_logged_and_measured() -> None:
+def test_topics_that_are_not_notified_are_logged_and_measured() -> None:
     told = preempted()
     told.topics.fails[f"{TOPIC}team-a"] = NotFoundError("no such topic")
     meter, failures = RecordingMeter(), RecordingFailures()
@@ -494,7 +494,7 @@ def test_topics_that_are_not_told_are_logged_and_measured() -> None:
     assert failures.not_told == [("ml-cluster", f"{TOPIC}team-a, of team-a: no such topic")]
 
 
-def test_odd_workloads_are_told_of_like_others() -> None:
+def test_odd_workloads_are_reported_like_others() -> None:
     told = preempted()
     odd = told.cluster.workloads[0]
     odd["metadata"].pop("uid")
@@ -521,7 +521,7 @@ TROUBLES = ("nothing", "dies before a notice", "dies after a notice", "memory is
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(TROUBLES)), max_size=8))
 @settings(max_examples=40, deadline=None)
-def test_whatever_goes_wrong_each_preemption_is_told_and_only_a_death_tells_again(
+def test_whatever_goes_wrong_each_preemption_is_reported_and_only_a_death_reports_again(
     minutes: list[tuple[int, str]],
 ) -> None:
     told, topics, deaths, number = Told(), RecordingTopics(), 0, 0

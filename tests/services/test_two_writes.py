@@ -115,7 +115,7 @@ def test_neither_write_is_taken_for_a_person_s(world: World) -> None:
         assert not hand_edit(world.hyperpod.quota(world.a), record(world))
 
 
-def test_a_path_that_ended_at_its_low_write_goes_on_from_where_it_began(world: World) -> None:
+def test_a_path_that_ended_at_its_low_write_continues_from_where_it_began(world: World) -> None:
     world.run(*both(world))
     world.run(low_write(0, "team-a", world.a, 1, 0, version=2))  # the next plan gives more
     assert record(world).began_from == instances(2)

@@ -44,12 +44,12 @@ def published_for(minutes: int, text: str = DOCUMENT) -> GovernedCluster:
     return cluster
 
 
-def test_a_snapshot_knows_what_was_used_in_instances_by_the_resource_of_which_most_is_used() -> None:
+def test_a_snapshot_has_what_was_used_in_instances_by_the_resource_that_is_used_most() -> None:
     (use,) = published_for(60).snapshot().observed_use
     assert (use.team, use.instance_type, use.hours, use.peak_instances) == ("team-a", G5, 1, 1.5)
 
 
-def test_a_snapshot_knows_what_is_spent_of_each_budget() -> None:
+def test_a_snapshot_has_what_is_spent_of_each_budget() -> None:
     spent = published_for(60, DOCUMENT + BUDGET).snapshot().budget_use
     assert [(use.team, use.period, use.gpu_hours) for use in spent] == [("team-a", "day", 6), ("team-a", "month", 6)]
 
@@ -105,7 +105,7 @@ def test_work_waits_for_the_type_that_it_names_or_for_any(selector: str | None, 
     assert use.pending is pending
 
 
-def test_a_type_that_nobody_knows_is_measured_by_what_its_nodes_offer() -> None:
+def test_a_type_that_is_unknown_is_measured_by_what_its_nodes_offer() -> None:
     cluster = a_cluster()
     known = cluster.snapshot()
     odd = "ml.z9.96xlarge"

@@ -72,7 +72,7 @@ def test_a_status_in_flight_is_waited_for(status: str, hyperpod: InMemoryHyperPo
 
 
 @pytest.mark.parametrize("status", ["UpdateFailed", "CreateFailed", "UpdateRollbackFailed"])
-def test_a_failed_status_is_a_refusal_with_the_service_s_reason_and_goes_on_record(
+def test_a_failed_status_is_a_refusal_with_the_service_s_reason_and_is_recorded(
     status: str, hyperpod: InMemoryHyperPod
 ) -> None:
     set_status(hyperpod, status, "the add-on did not answer")

@@ -101,7 +101,7 @@ def test_the_managers_configuration_keeps_kueues_own_names() -> None:
     assert snapshot_from_json(snapshot_to_json(managed)) == managed
 
 
-def test_what_could_not_be_read_is_told_from_what_was_not_said() -> None:
+def test_what_could_not_be_read_is_distinguished_from_what_was_not_said() -> None:
     unread = snapshot(stopped=None)
     assert snapshot_from_json(snapshot_to_json(unread)).stopped is None
     assert snapshot_from_json(snapshot_to_json(snapshot())).stopped is False

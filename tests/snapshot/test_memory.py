@@ -44,7 +44,7 @@ def test_a_node_that_joins_sick_was_never_healthy() -> None:
     assert nodes["new"].turns == (at(6),)
 
 
-def test_every_turn_is_remembered() -> None:
+def test_every_turn_is_recorded() -> None:
     memory, _ = look(NodeMemory(), 0, node=True)
     memory, nodes = look(memory, 1, node=False)
     assert (nodes["node"].healthy_since, nodes["node"].unhealthy_since) == (None, at(1))

@@ -71,7 +71,7 @@ def test_a_node_of_plain_eks_has_no_instance_status() -> None:
     assert (node.instance_type, node.instance_status, node.in_kubernetes) == (P5, None, True)
 
 
-def test_a_machine_that_only_sagemaker_knows_is_not_in_kubernetes() -> None:
+def test_a_machine_that_only_sagemaker_has_is_not_in_kubernetes() -> None:
     [node] = nodes_from_kubernetes([], [summary(status="Pending")])
     assert (node.name, node.instance_status, node.in_kubernetes, node.ready) == (
         "hyperpod-i-0abc",

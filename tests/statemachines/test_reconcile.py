@@ -379,7 +379,7 @@ def test_a_record_that_publishing_left_stays_and_says_what_was_not_published(wor
     assert records[0]["error"]["S"].endswith("no answer says that it was published: UpstreamError: bus down")
 
 
-def test_a_table_that_is_down_fails_the_run_and_is_told(world: World) -> None:
+def test_a_table_that_is_down_fails_the_run_and_is_reported(world: World) -> None:
     world.integrations["Take the lock"] = in_turn(TaskFailedError("DynamoDB.InternalServerErrorException", "down"))
     ended = world.run()
     assert (ended.error, ended.cause) == ("failed", "DynamoDB.InternalServerErrorException: down")
@@ -444,7 +444,7 @@ class TestApproval:
         assert item["taskToken"]["S"].startswith("token-")
         assert item["changesSha256"] == {"S": DIGEST}
 
-    def test_other_runs_go_on_while_a_person_thinks(self, world: World) -> None:
+    def test_other_runs_continue_while_a_person_thinks(self, world: World) -> None:
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
         held: list[tuple[bool, Any]] = []
 

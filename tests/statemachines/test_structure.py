@@ -131,7 +131,7 @@ def test_every_transition_leads_to_a_state_and_every_state_is_reached(machine: s
 
 
 @pytest.mark.parametrize(("machine", "state"), of_type("Pass", "Wait", "Task", "Map"))
-def test_every_state_that_works_goes_on_or_ends(machine: str, state: dict[str, Any]) -> None:
+def test_every_state_that_works_continues_or_ends(machine: str, state: dict[str, Any]) -> None:
     assert ("Next" in state) != (state.get("End") is True)
 
 

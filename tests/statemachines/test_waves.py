@@ -184,7 +184,7 @@ class TestRefused:
         )
         assert waves.run().cause == "refused: one; two"
 
-    def test_rounds_are_bounded_and_the_next_run_goes_on(self, waves: World) -> None:
+    def test_rounds_are_bounded_and_the_next_run_continues(self, waves: World) -> None:
         digests = iter(range(10**6))
         waves.steps["PlanQuotas"] = lambda _: planned("apply", changes=1, digest=f"{next(digests) // 2:064x}")
         waves.steps["ApplyChange"] = one_refusal

@@ -126,7 +126,7 @@ class QuotaStoreContract:
         assert rig.quotas.update_quota(ID, 2, instances(2), TARGET).version == 3
         assert rig.quota().compute_quota_config == instances(2)
 
-    def test_what_no_quota_speaks_of_shows_as_a_failed_update_and_is_fixed_by_one(self, rig: Rig) -> None:
+    def test_what_no_quota_mentions_shows_as_a_failed_update_and_is_fixed_by_one(self, rig: Rig) -> None:
         rig.quotas.create_quota(ARN, "a-quota", instances(2), TARGET)
         rig.edit(stop_searching)
         quota = rig.quota()
@@ -214,7 +214,7 @@ class QuotaStoreContract:
         rig.quotas.delete_scheduler_config(POLICY_ID)
         assert rig.quotas.scheduler_config(ARN) is None
 
-    def test_an_instance_type_that_nobody_knows_is_refused_with_the_way_out(self, rig: Rig) -> None:
+    def test_an_instance_type_that_is_unknown_is_refused_with_the_way_out(self, rig: Rig) -> None:
         unknown = ComputeQuotaConfig.model_validate(
             {"ComputeQuotaResources": [{"InstanceType": "ml.x9.huge", "Count": 1}]}
         )

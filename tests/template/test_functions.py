@@ -198,7 +198,7 @@ def test_no_function_is_invoked_without_somebody_who_waits_for_its_answer(stack:
     assert stack.resources_of("AWS::SNS::Subscription")["NoticeSubscription"]["Protocol"] == "email"
 
 
-def test_only_the_function_that_writes_quotas_reserves_concurrency_and_only_when_told() -> None:
+def test_only_the_function_that_writes_quotas_reserves_concurrency_and_only_when_asked_to() -> None:
     reserving = {name: one.get("ReservedConcurrentExecutions") for name, one in FUNCTIONS.items()}
     assert reserving.pop("ApplyChangeFunction") == {
         "Fn::If": ["ReservesApplyConcurrency", {"Ref": "ApplyConcurrency"}, {"Ref": "AWS::NoValue"}]
@@ -334,6 +334,6 @@ def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() ->
     assert "`VpcSubnetIds` or `VpcSecurityGroupIds` *alone* makes no\nnew version" in page
 
 
-def test_a_turn_to_tell_teams_lasts_longer_than_the_function_that_has_it(stack: Translated) -> None:
+def test_a_turn_to_notify_teams_lasts_longer_than_the_function_that_has_it(stack: Translated) -> None:
     """Else another look would tell the same while the first still does."""
     assert stack.resources_of("AWS::Lambda::Function")["PublishUsageFunction"]["Timeout"] < TURN_SECONDS

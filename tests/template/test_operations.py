@@ -26,7 +26,7 @@ def runbook(alarm: Properties) -> str:
 
 
 @alarms
-def test_an_alarm_tells_people_and_names_a_runbook_that_exists(name: str) -> None:
+def test_an_alarm_notifies_people_and_names_a_runbook_that_exists(name: str) -> None:
     assert ALARMS[name]["AlarmActions"] == ALARMS[name]["OKActions"] == [{"Ref": "NoticeTopic"}]
     assert (RUNBOOKS / runbook(ALARMS[name])).is_file()
 
@@ -77,13 +77,13 @@ def test_every_metric_of_a_sum_is_part_of_it(name: str) -> None:
             assert one["ReturnData"] is False
 
 
-def test_the_events_of_every_rule_are_watched_but_those_that_another_rule_tells_too(stack: Translated) -> None:
+def test_the_events_of_every_rule_are_watched_but_those_that_another_rule_reports_too(stack: Translated) -> None:
     rules = set(stack.resources_of("AWS::Events::Rule"))
     watched = {name for one in metrics_of("EventsLostAlarm") for name in references(one) & rules}
     assert rules - watched == {"AutoScalingRule"}  # each of its events is one of InstanceStateRule too
 
 
-def test_silence_is_an_alarm_only_where_something_must_be_heard() -> None:
+def test_silence_is_an_alarm_only_where_something_must_report() -> None:
     treated = {
         name: one["TreatMissingData"] for name, one in ALARMS.items() if one["TreatMissingData"] != "notBreaching"
     }

@@ -399,7 +399,7 @@ def called(node: Any) -> Iterator[str]:
     yield from (name for name in updates.references(node) if re.search(rf"Function({ALIAS})?$", name))
 
 
-def test_whoever_calls_a_function_calls_its_alias(stack: Translated) -> None:
+def test_every_caller_of_a_function_calls_its_alias(stack: Translated) -> None:
     machines = stack.resources_of("AWS::StepFunctions::StateMachine").values()
     schedules = stack.resources_of("AWS::Scheduler::Schedule").values()
     mappings = stack.resources_of("AWS::Lambda::EventSourceMapping").values()

@@ -35,7 +35,7 @@ def test_the_table_is_encrypted_recoverable_and_forgets_what_has_expired(stack: 
     assert [key["AttributeName"] for key in table["KeySchema"]] == ["pk", "sk"]
 
 
-def test_the_bucket_is_private_versioned_encrypted_and_tells_eventbridge(stack: Translated) -> None:
+def test_the_bucket_is_private_versioned_encrypted_and_sends_to_eventbridge(stack: Translated) -> None:
     (bucket,) = stack.resources_of("AWS::S3::Bucket").values()
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -57,7 +57,7 @@ def test_what_travels_between_steps_expires_and_what_people_wrote_does_not(stack
 
 
 @pytest.mark.parametrize("name", sorted(QUEUES))
-def test_every_queue_is_encrypted_and_speaks_tls_only(stack: Translated, name: str) -> None:
+def test_every_queue_is_encrypted_and_accepts_tls_only(stack: Translated, name: str) -> None:
     assert QUEUES[name]["SqsManagedSseEnabled"] is True
     assert_only_by_tls(policy_for(stack, "AWS::SQS::QueuePolicy", "Queues", name), name)
 

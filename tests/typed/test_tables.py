@@ -128,7 +128,7 @@ def test_what_is_not_typed_is_on_a_page(beginning: str) -> None:
 
 
 @pytest.mark.parametrize("command", MADE)
-def test_make_knows_what_a_page_says_to_make(command: str) -> None:
+def test_make_has_every_target_that_a_page_names(command: str) -> None:
     asked = ["/bin/bash", "-c", f"make --dry-run {command.removeprefix('make ')}"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own pages
     assert done.returncode == 0, done.stderr

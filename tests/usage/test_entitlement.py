@@ -58,7 +58,7 @@ def test_who_needs_other_resources_takes_nothing_away() -> None:
     assert held == {"a": {"gpu": 4}, "b": {"cpu": 8}}
 
 
-def test_who_has_enough_leaves_the_rest_to_those_who_go_on_until_they_have_enough() -> None:
+def test_who_has_enough_leaves_the_rest_to_those_who_continue_until_they_have_enough() -> None:
     assert shares(20, claim("a", 2, 4), claim("b", 1, 9), claim("c", 0, 9)) == [4, 9, 7]
     assert shares(30, claim("a", 3, 2), claim("b", 2, 6), claim("c", 1, 12)) == [2, 6, 12]
 

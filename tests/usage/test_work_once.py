@@ -54,6 +54,6 @@ def test_a_minute_reads_each_workload_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert sorted(read) == [f"waits-{number}" for number in range(4)]
 
 
-def test_loans_are_left_out_for_whoever_does_not_read_them() -> None:
+def test_loans_are_left_out_where_nothing_reads_them() -> None:
     snapshot = GovernedCluster().with_team("team-a").with_team("team-b").snapshot()
     assert cluster_usage(snapshot, with_loans=False) == replace(cluster_usage(snapshot), loans=())

@@ -89,7 +89,7 @@ def test_what_the_page_types_and_more_is_carried_out(lab: Lab, stand_in: Callabl
     assert stand_in("get", "po", *NS)[1:] == ("", f"No resources found in {NS[1]} namespace.\n")
 
 
-def test_what_goes_wrong_is_told_and_ends_with_1(stand_in: Callable[..., Typed], tmp_path: Path) -> None:
+def test_what_goes_wrong_is_reported_and_ends_with_1(stand_in: Callable[..., Typed], tmp_path: Path) -> None:
     assert stand_in("logs", "nobody", *NS) == (1, "", 'Error from server (NotFound): pods "nobody" not found\n')
     assert stand_in("get", "unicorns")[:2] == (1, 'error: the server doesn\'t have a resource type "unicorns"\n')
     wrong = job_manifest("team-a", "wrong", {GPU: 1}, kind="Job")

@@ -92,7 +92,7 @@ def test_what_waits_resumes_in_order_as_jobs_are_deleted(lab: Lab) -> None:
     assert lab.states() == {A_JOB: "Running"}
 
 
-def test_a_resumed_workload_tells_its_past(lab: Lab) -> None:
+def test_a_resumed_workload_shows_its_past(lab: Lab) -> None:
     for step in (borrow, reclaim):
         step(lab)
     lab.delete("team-b", B_JOB, "HyperPodPyTorchJob")

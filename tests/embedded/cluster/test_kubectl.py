@@ -157,7 +157,7 @@ def test_a_typing_error_in_the_pods_of_each_kind_is_found(kind: JobKind) -> None
     assert [path.rpartition(".")[2] for path in unknown_fields(yaml.safe_load(text))].count("container") >= 1
 
 
-def test_what_nobody_knows_the_fields_of_is_not_checked() -> None:
+def test_what_has_unknown_fields_is_not_checked() -> None:
     assert unknown_fields({"kind": "ClusterQueue", "spec": {"anything": 1}}) == []
     assert unknown_fields({"kind": "PyTorchJob", "spec": {"runPolicy": {"suspended": True}}}) == [
         "spec.runPolicy.suspended"

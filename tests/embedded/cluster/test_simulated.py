@@ -193,7 +193,7 @@ def test_what_is_not_there_cannot_be_deleted() -> None:
         two_teams().cluster.delete_job("PyTorchJob", NS_A, "train")
 
 
-def test_a_kind_that_nobody_knows_is_refused() -> None:
+def test_a_kind_that_is_unknown_is_refused() -> None:
     job = {**job_manifest("a", "ray", {GPU: 1}), "kind": "SparkJob"}
     with pytest.raises(KeyError, match="SparkJob"):
         two_teams().cluster.submit(job)

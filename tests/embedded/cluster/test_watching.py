@@ -49,7 +49,9 @@ def said(events: list[dict[str, Any]]) -> list[tuple[str, str, int]]:
     ]
 
 
-def test_every_write_after_the_version_is_told_once_and_in_order(store: ObjectStore, server: ClusterApiServer) -> None:
+def test_every_write_after_the_version_is_reported_once_and_in_order(
+    store: ObjectStore, server: ClusterApiServer
+) -> None:
     since = write(store, "a")
     write(store, "b")
     write(store, "a", priority=1)
@@ -81,7 +83,7 @@ def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted(
     assert said(found) == [("ADDED", "a", 2), ("DELETED", "a", 4)]
 
 
-def test_a_bookmark_has_the_version_of_all_that_was_told(store: ObjectStore, server: ClusterApiServer) -> None:
+def test_a_bookmark_has_the_version_of_all_that_was_delivered(store: ObjectStore, server: ClusterApiServer) -> None:
     since = write(store, "a")
     store.apply({"kind": "Node", "metadata": {"name": "n"}})
     (mark,) = watched(server, since, seconds=3, allowWatchBookmarks="true")

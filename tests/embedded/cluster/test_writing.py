@@ -311,7 +311,7 @@ def test_a_dry_run_changes_nothing(bench: Bench) -> None:
     assert bench.lab.cluster.store.get("jobs", "it", "hyperpod-ns-team-a")["spec"]["parallelism"] == 1
 
 
-def test_a_watch_tells_what_happens_after_a_list(bench: Bench) -> None:
+def test_a_watch_reports_what_happens_after_a_list(bench: Bench) -> None:
     version = bench.ask("GET", bench.place("Pod"))[1]["metadata"]["resourceVersion"]
     path = f"{bench.place('Pod')}?watch=true&resourceVersion={version}&timeoutSeconds=10"
     answer = bench.pool.request("GET", bench.server.url + path, preload_content=False)

@@ -204,7 +204,7 @@ def test_lists_are_paged_filtered_and_sorted(stack: Stack, cluster: HyperPodClus
     assert code(caught) == "ValidationException"
 
 
-def test_hooks_hear_of_what_settles(stack: Stack, cluster: HyperPodCluster) -> None:
+def test_hooks_are_called_for_what_settles(stack: Stack, cluster: HyperPodCluster) -> None:
     heard: list[tuple[str, str, int]] = []
     stack.sagemaker.on_quota_settled(
         lambda quota: heard.append((quota["Name"], quota["Status"], quota["ComputeQuotaVersion"]))

@@ -28,7 +28,7 @@ def trail(stack: Stack) -> list[dict[str, Any]]:
     return [one["detail"] for one in events if one["detail-type"] == "AWS API Call via CloudTrail"]
 
 
-def test_a_create_tells_request_and_response_with_lowered_names(stack: Stack, cluster: HyperPodCluster) -> None:
+def test_a_create_shows_request_and_response_with_lowered_names(stack: Stack, cluster: HyperPodCluster) -> None:
     quota = create(stack.client("sagemaker"), cluster, "q")
     (detail,) = trail(stack)
     assert detail["eventSource"] == "sagemaker.amazonaws.com"
@@ -72,7 +72,7 @@ def test_a_failed_call_has_an_error_code(stack: Stack, cluster: HyperPodCluster)
     assert [one.get("errorCode") for one in trail(stack)] == [None, "ConflictException"]
 
 
-def test_a_role_is_told_with_the_role_behind_its_session(stack: Stack, cluster: HyperPodCluster) -> None:
+def test_a_role_is_reported_with_the_role_behind_its_session(stack: Stack, cluster: HyperPodCluster) -> None:
     client = stack.client_of("MachineRole", "sagemaker")
     with pytest.raises(ClientError):
         create(client, cluster, "q")
@@ -88,7 +88,7 @@ def test_reads_leave_no_event(stack: Stack, cluster: HyperPodCluster) -> None:
     assert trail(stack) == []
 
 
-def test_changes_of_the_cluster_are_told(stack: Stack, cluster: HyperPodCluster) -> None:
+def test_changes_of_the_cluster_are_reported(stack: Stack, cluster: HyperPodCluster) -> None:
     client = stack.client("sagemaker")
     client.batch_delete_cluster_nodes(ClusterName=cluster.name, NodeIds=[cluster.port.nodes()[0].instance_id])
     assert [one["eventName"] for one in trail(stack)] == ["BatchDeleteClusterNodes"]
