@@ -90,6 +90,21 @@ def test_the_report_is_written_as_a_page_and_as_data(snapshot: str, tmp_path: Pa
     assert f"written: {page}" in result.output
 
 
+def test_a_name_that_ends_in_html_is_the_page_and_its_data_are_beside_it(snapshot: str, tmp_path: Path) -> None:
+    page = tmp_path / "reports" / "today.html"
+    result = audit("-s", snapshot, "-o", str(page))
+    assert sorted(file.name for file in page.parent.iterdir()) == ["today.html", "today.json"]
+    assert b"<h1>ml-cluster</h1>" in page.read_bytes()
+    assert f"written: {page}" in result.output
+
+
+def test_a_folder_may_have_any_name(snapshot: str, tmp_path: Path) -> None:
+    folder = tmp_path / "reports.html"
+    folder.mkdir()
+    audit("-s", snapshot, "-o", str(folder))
+    assert len(list(folder.iterdir())) == 2
+
+
 def test_json_is_the_report_by_its_published_schema(snapshot: str) -> None:
     data = json.loads(audit("-s", snapshot, "--json").output)
     jsonschema.validate(data, json.loads(SCHEMA.read_text()))

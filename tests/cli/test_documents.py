@@ -89,6 +89,15 @@ def test_a_snapshot_is_planned_as_if_the_document_were_in_force(
     assert after == {"team-a": 2, "shared-pool": 2}
 
 
+def test_a_document_under_another_name_than_its_cluster_has_is_refused(
+    runner: CliRunner, tmp_path: Path, snapshot: Path
+) -> None:
+    policy = written(tmp_path, GOOD.replace("name: ml-cluster", "name: dev-cluster"))
+    result = runner.invoke(app, ["plan", "-s", str(snapshot), "-p", str(policy)], env={"COLUMNS": "400"})
+    assert result.exit_code == 2
+    assert "cluster.name is dev-cluster, but arn:" in result.output
+
+
 def test_a_plan_is_shown_as_tables_with_reasons(runner: CliRunner, tmp_path: Path, snapshot: Path) -> None:
     policy = written(tmp_path, GOOD)
     result = runner.invoke(app, ["plan", "-s", str(snapshot), "-p", str(policy)])

@@ -50,6 +50,21 @@ def test_a_failure_that_no_command_handles_is_a_sentence(error: Exception, code:
     assert result.stderr.count("\n") == 1
 
 
+def test_what_failed_for_lack_of_credentials_says_how_to_get_them() -> None:
+    app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail() -> None:
+        raise UpstreamError("describe cluster ml: Unable to locate credentials") from NoCredentialsError()
+
+    @app.command()
+    def nothing() -> None: ...
+
+    result = CliRunner().invoke(app, ["fail"])
+    assert result.exit_code == 3
+    assert "Unable to locate credentials: log in first, for example with `aws sso login`" in result.stderr
+
+
 def test_a_defect_in_taskgov_keeps_its_traceback() -> None:
     app = typer.Typer(cls=SafeGroup, pretty_exceptions_enable=False)
 

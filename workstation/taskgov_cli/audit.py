@@ -50,7 +50,7 @@ def audit(  # noqa: PLR0913 - the options of a command
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", file_okay=False, help="Folder for the report: an HTML page, and the same as JSON."
+            "--output", "-o", help="Folder for the report, or FILE.html: an HTML page, and the same as JSON beside it."
         ),
     ] = None,
     fail_on: Annotated[
@@ -81,12 +81,18 @@ def audit(  # noqa: PLR0913 - the options of a command
     raise typer.Exit(NO if fails(report, fail_on) else OK)
 
 
-def write(report: Report, folder: Path) -> list[Path]:
-    """Write the page and the data, named by cluster and moment as in the bucket; return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{report.header.cluster_name}-{report.header.taken_at:%Y-%m-%dT%H%M%SZ}"
-    contents = {"html": report_html(report), "json": report_json(report)}
-    files = [folder / f"{stem}.{form}" for form in contents]
+def write(report: Report, output: Path) -> list[Path]:
+    """Write the page and the data; return their paths.
+
+    A name that ends in .html is the page's. Anything else is a folder, where both are named by cluster and moment as
+    in the bucket.
+    """
+    moment = f"{report.header.cluster_name}-{report.header.taken_at:%Y-%m-%dT%H%M%SZ}"
+    is_page = output.suffix == ".html" and not output.is_dir()
+    page = output if is_page else output / f"{moment}.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    contents = {page: report_html(report), page.with_suffix(".json"): report_json(report)}
+    files = list(contents)
     for file, body in zip(files, contents.values(), strict=True):
         put(file, body)
     return files

@@ -71,9 +71,11 @@ def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
     """Return the snapshot as if this document were the cluster's. Raises `typer.BadParameter` for another cluster's."""
     body = file.read_bytes()
     parsed = parse_policy(body)
-    if parsed.document is not None and parsed.document.cluster.arn != snapshot.cluster.arn:
-        named = f"{file}: cluster.arn is {parsed.document.cluster.arn}"
-        raise typer.BadParameter(f"{named}, but the cluster is {snapshot.cluster.arn}")
+    named = None if parsed.document is None else parsed.document.cluster
+    if named is not None and named.arn != snapshot.cluster.arn:
+        raise typer.BadParameter(f"{file}: cluster.arn is {named.arn}, but the cluster is {snapshot.cluster.arn}")
+    if named is not None and named.name != snapshot.cluster.name:
+        raise typer.BadParameter(f"{file}: cluster.name is {named.name}, but {named.arn} is {snapshot.cluster.name}")
     return replace(
         snapshot,
         policy=parsed.document,

@@ -28,7 +28,11 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
         named = isinstance(error.filename, str | bytes) and isinstance(error.strerror, str)
         of_file = f"{os.fsdecode(error.filename)}: {error.strerror}" if named else ""
         return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
-    return (UNREACHABLE, str(error)) if isinstance(error, GovernanceError) else _ending_of_sdk(error)
+    if not isinstance(error, GovernanceError):
+        return _ending_of_sdk(error)
+    of_sdk = _ending_of_sdk(error.__cause__) if isinstance(error.__cause__, Exception) else None
+    remedy = "" if of_sdk is None else of_sdk[1].removeprefix(str(error.__cause__))
+    return UNREACHABLE, f"{error}{remedy if remedy.startswith(':') else ''}"
 
 
 def _ending_of_extra(error: ModuleNotFoundError) -> tuple[int, str] | None:
