@@ -23,6 +23,7 @@ from tests.cluster.differential.report import Ledger
 from tests.cluster.differential.sequence import LANE, Reclaim, Scale, Submit, read, written
 from tests.cluster.differential.shrink import shrink
 from tests.cluster.differential.slices import a_slice, one_pod_less
+from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -332,9 +333,32 @@ def test_the_model_stands_as_kueue_may_when_equals_of_two_queues_come_in_either_
     assert (model.holds_quota(one), model.holds_quota(two)) == (False, True)
 
 
+def test_the_model_stands_as_kueue_may_when_equals_change_their_order_from_cycle_to_cycle() -> None:
+    """In the first cycle `two` comes first and preempts; in the next one `one` does, and takes what is free."""
+    preemption = {
+        "withinClusterQueue": "LowerPriority",
+        "reclaimWithinCohort": "Any",
+        "borrowWithinCohort": {"policy": "LowerPriority"},
+    }
+    a, b, c = (a_queue(amount, preemption=preemption) for amount in (1, 2, 1))
+    steps = submit("b", "low", 2), submit("c", "leaves", 2), submit("a", "one", 2, priority=1)
+    sequence = a_sequence(*steps, submit("b", "two", 3, priority=1), fair_sharing=False, a=a, b=b, c=c)
+    model, [low, leaves, one, two] = _played(sequence, second=0)
+    model.release(leaves)
+    model.settle(_at_any_time)
+    assert (model.holds_quota(one), _is_evicted(model, low)) == (True, False)
+    model.settle_in_any_turn(_at_any_time)
+    assert model.keep(lambda world: world.admission(one) is not None and "Evicted" in conditions(world.workload(low)))
+    assert (model.holds_quota(one), _is_evicted(model, low), model.holds_quota(two)) == (True, True, False)
+
+
+def _is_evicted(model: ModelSide, key: str) -> bool:
+    return "Evicted" in conditions(model.workload(key))
+
+
 def _played(sequence: Sequence, *, second: int | None = None) -> tuple[ModelSide, list[str]]:
     named = sequence.named("q1x")
-    model = ModelSide(list(named.objects), fair_sharing=True)
+    model = ModelSide(list(named.objects), fair_sharing=sequence.fair_sharing)
     keys = []
     for place, step in enumerate(named.steps):
         assert isinstance(step, Submit)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _MAX_CYCLES: Final = 500
 _MAX_INTERRUPTED: Final = 12
 _LATEST_ENDS: Final = 3
+_FIRST_TURNS: Final = 3
+"""For so many cycles, equals may come in another order than in those that follow."""
 
 
 class ModelSide:
@@ -121,12 +123,17 @@ class ModelSide:
         self._note_what_was_said(self.cycles)
 
     def settle_in_any_turn(self, reserved_at: Callable[[str], str | None]) -> None:
-        """Settle anew, with equals of different queues in every order: Kueue takes any (`in_order`)."""
+        """Settle anew, with equals of different queues in every order: Kueue takes any (`in_order`).
+
+        It takes another one in the next cycle, so the first cycles may have another order than the rest.
+        """
         done: list[CycleResult] = []
         self._take(
-            self._ends(world.copy(), _Cycles(reserved_at, done, turn))
+            self._ends(world.copy(), _Cycles(reserved_at, done, turn, first_turns=(first,) * times))
             for world in self._before
             for turn in permutations(world.cluster_queues())
+            for first in permutations(world.cluster_queues())
+            for times in range(_FIRST_TURNS + 1 if first != turn else 1)
         )
         self._note_what_was_said(done)
 
@@ -238,7 +245,7 @@ class ModelSide:
                 return round_trip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Cycles:
     """Runs cycles in the seconds in which Kueue reserved, with equals in one order, and keeps what came of them."""
 
@@ -247,6 +254,8 @@ class _Cycles:
     turn: tuple[str, ...] = ()
     late: int = 0
     """For how many cycles a slice that is replaced is still in use."""
+    first_turns: tuple[tuple[str, ...], ...] = ()
+    """The orders of equals in the first cycles."""
 
     def run(self, world: KueueModel) -> list[KueueModel]:
         """Run cycles until one leaves the world as an earlier one did; return it as it stood since then."""
@@ -259,7 +268,7 @@ class _Cycles:
                 idle.clear()
                 continue
             state = world.signature()
-            if state in idle:
+            if state in idle and not self.first_turns:
                 return list(idle.values())[list(idle).index(state) :]
             idle[state] = world.copy()
         raise AssertionError("the model neither comes to rest nor goes round")
@@ -282,10 +291,11 @@ class _Cycles:
 
     def _cycle(self, world: KueueModel) -> CycleResult:
         """Run a cycle in the second in which Kueue admitted whom it admits, each at the moment that it wrote."""
-        foreseen = world.copy().cycle(_now(), self.turn)
+        turn, self.first_turns = (*self.first_turns, self.turn)[0], self.first_turns[1:]
+        foreseen = world.copy().cycle(_now(), turn)
         moments = [moment for one in foreseen.admitted if (moment := self.reserved_at(one.workload))]
         before = {one.replaces: world.workload(one.replaces) for one in foreseen.admitted if one.replaces and self.late}
-        result = world.cycle(max(moments, default=None) or _now(), self.turn, self.reserved_at)
+        result = world.cycle(max(moments, default=None) or _now(), turn, self.reserved_at)
         if before:
             self._use_longer(world, before)
         return result
