@@ -85,6 +85,8 @@ class InMemoryBook:
         return self.behind.get((cluster_name, version))
 
     def record_author(self, cluster_name: str, version: str, by: Person, at: datetime, claim: str) -> None:
+        if self.fails:
+            raise UpstreamError("DynamoDB does not answer")
         self.behind[cluster_name, version] = Authorship(author=by.identity)
         self.claims[cluster_name, version] = claim
 
@@ -199,6 +201,19 @@ def test_where_nobody_is_named_one_person_operates_alone(book: InMemoryBook, giv
     give(ANA, "put-document", clusterArn=CLUSTER_ARN, clusterName="ml-cluster", text=DOCUMENT)
     give(ANA)
     assert book.told == [(ANA, True)]
+
+
+def test_who_is_not_recorded_as_the_author_is_asked_to_apply_again_and_is_the_author_then(
+    book: InMemoryBook, give: Give
+) -> None:
+    order = {"clusterArn": CLUSTER_ARN, "clusterName": "ml-cluster", "text": DOCUMENT}
+    book.fails = True
+    with pytest.raises(UpstreamError, match=r"in force \(version v1\), but its author could not be recorded .*again"):
+        give(ANA, "put-document", **order)
+    assert book.behind == {}
+    book.fails = False
+    give(ANA, "put-document", **order)
+    assert list(book.behind) == [("ml-cluster", "v2")]
 
 
 def test_an_approver_accepts_a_document_whose_author_is_not_known(book: InMemoryBook, give: Give) -> None:

@@ -20,7 +20,14 @@ from taskgov.contracts.orders import (
     UnlockOrder,
 )
 from taskgov.contracts.steps import StepModel
-from taskgov.errors import ConflictError, InvalidRequestError, NotAllowedError, NotFoundError
+from taskgov.errors import (
+    ConflictError,
+    GovernanceError,
+    InvalidRequestError,
+    NotAllowedError,
+    NotFoundError,
+    UpstreamError,
+)
 from taskgov.people import Person, is_same_person, may, person_of, require_patterns
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import Answer, ApprovalRequest, Clock, OrderBook
@@ -187,7 +194,13 @@ class TakeOrder:
         version = self.book.put_document(order)
         # After the document, whose version is known only now: a run that reads it in between finds no author and
         # requests approval.
-        self.book.record_author(order.cluster_name, version, by, at, order.claim)
+        try:
+            self.book.record_author(order.cluster_name, version, by, at, order.claim)
+        except GovernanceError as error:
+            raise UpstreamError(
+                f"the document of {order.cluster_name} is in force (version {version}), but its author could not be "
+                f"recorded ({error}): apply it again; without an author its plans need an approver"
+            ) from error
         return OrderResult(
             action=order.action,
             by=by.arn,
