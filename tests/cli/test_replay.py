@@ -1,5 +1,6 @@
 """`taskgov replay`: traces read, played by the planner and the scheduling model, and held against partitions."""
 
+import gzip
 import json
 import re
 from datetime import timedelta
@@ -244,6 +245,13 @@ def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.plots
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"time,total_gpu_num\n" * 99)[:-9]])
+def test_counts_that_are_no_gzip_or_cut_off_are_refused_with_their_file(tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "vc1.csv.gz").write_bytes(body)
+    with pytest.raises(ValueError, match=r"vc1\.csv\.gz is not gzip, or is cut off"):
+        read_counts(tmp_path)
+
+
 def test_counts_are_drawn_too(tmp_path: Path) -> None:
     (tmp_path / "vca.csv").write_text(COUNTS + "t0,1,8,8,6,0\n")
     (tmp_path / "vcb.csv").write_text(COUNTS + "t0,0,8,3,0,5\n")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
@@ -180,6 +181,8 @@ def _minutes(file: Path) -> dict[str, Minute]:
     with gzip.open(file, "rt", newline="") if file.suffix == ".gz" else file.open(newline="") as opened:
         try:
             return dict(converted(csv.DictReader(opened), _minute))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{file} is not gzip, or is cut off: {error}") from error
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
 
