@@ -244,7 +244,6 @@ def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
         assert words in comments
 
 
-@pytest.mark.plots
 @pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"time,total_gpu_num\n" * 99)[:-9]])
 def test_counts_that_are_no_gzip_or_cut_off_are_refused_with_their_file(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "vc1.csv.gz").write_bytes(body)
@@ -252,6 +251,7 @@ def test_counts_that_are_no_gzip_or_cut_off_are_refused_with_their_file(tmp_path
         read_counts(tmp_path)
 
 
+@pytest.mark.plots
 def test_counts_are_drawn_too(tmp_path: Path) -> None:
     (tmp_path / "vca.csv").write_text(COUNTS + "t0,1,8,8,6,0\n")
     (tmp_path / "vcb.csv").write_text(COUNTS + "t0,0,8,3,0,5\n")
