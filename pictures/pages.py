@@ -1,4 +1,4 @@
-"""Photograph the audit report: on a desk in the light, on a phone in the dark."""
+"""Photograph the audit report: on a desk in the light, on a phone in the dark, and printed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from tests.browser.opening import NONE, chromium
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHOTS: Final[tuple[tuple[str, int, int, Literal["light", "dark"]], ...]] = (
-    ("report-desk.png", 1180, 2000, "light"),
-    ("report-phone.png", 390, 2040, "dark"),
+SHOTS: Final[tuple[tuple[str, int, int, Literal["light", "dark"], Literal["screen", "print"]], ...]] = (
+    ("report-desk.png", 1180, 2000, "light", "screen"),
+    ("report-phone.png", 390, 2040, "dark", "screen"),
+    ("report-print.png", 794, 1123, "dark", "print"),
 )
-"""File, width and height of what is seen, and the reader's choice."""
+"""File, width and height of what is seen, the reader's choice, and the medium: A4."""
 
 
 def photograph(page: bytes, folder: Path) -> None:
@@ -30,9 +31,13 @@ def photograph(page: bytes, folder: Path) -> None:
         html = folder.__class__(temporary) / "report.html"
         html.write_bytes(page)
         browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox", "--hide-scrollbars"])
-        for name, width, height, scheme in SHOTS:
+        for name, width, height, scheme, medium in SHOTS:
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
             shot = context.new_page()
             shot.goto(html.as_uri())
+            shot.emulate_media(media=medium)
+            if medium == "print":
+                shot.evaluate("dispatchEvent(new Event('beforeprint'))")
+                shot.add_style_tag(content="body { margin: 10mm }")  # as of the paper
             shot.screenshot(path=folder / name)
         browser.close()
