@@ -197,7 +197,7 @@ def test_pods_of_a_group_are_one_workload() -> None:
         ([manifest("Workload", {"podSets": []})], r"spec.podSets: \[\] - must be a list with an entry or more"),
         ([{"kind": "Pod", "metadata": ["x"], "spec": POD}], "must be mappings"),
         ([{"kind": "List", "items": [3]}], "items of a List must be manifests, not 3"),
-        ([manifest("JumpStartModel", {})], "it does not say what its pods ask for"),
+        ([manifest("JumpStartModel", {})], "it does not state the requests of its pods"),
     ],
 )
 def test_what_cannot_be_submitted_is_named_with_its_field_value_and_rule(
