@@ -247,7 +247,7 @@ BROKEN: dict[str, tuple[Callable[[World], None], str, str]] = {
     "the trail records no writes": (a_trail_of_reads_only, "trail", "no trail logs write management events"),
     "nobody is subscribed": (nobody_is_told, "subscription", "nobody is subscribed"),
     "there is no document": (no_document, "policy-document", "there is no document"),
-    "the document is another cluster's": (document_of_another_cluster, "policy-document", "is of another cluster"),
+    "the document is another cluster's": (document_of_another_cluster, "policy-document", "belongs to another cluster"),
 }
 
 

@@ -145,7 +145,7 @@ def test_focus_is_a_csv_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(YAML)
     result = CliRunner().invoke(app, ("usage", "ml-cluster", "--focus", "--prices", str(file), "--json"))
-    assert (result.exit_code, "leave --format and --json out" in unfolded(result.stderr)) == (2, True)
+    assert (result.exit_code, "leave out --format and --json" in unfolded(result.stderr)) == (2, True)
     file.write_text("1")
     result = CliRunner().invoke(app, ("usage", "ml-cluster", "--prices", str(file)))
     assert (result.exit_code, "cannot be read" in unfolded(result.stderr)) == (2, True)
