@@ -101,7 +101,7 @@ def _window(file: Path, days: float | None) -> Trace:
     trace = read_trace(file)
     window = trace if days is None else trace.between(0, days * DAY)
     if not window.jobs:
-        raise ValueError(f"{file} holds no GPU jobs with a run time, {trace.skipped} were left out")
+        raise ValueError(f"{file} has no GPU jobs with a run time, {trace.skipped} were left out")
     return window
 
 
