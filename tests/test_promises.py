@@ -94,7 +94,7 @@ SHORT = 160
 @pytest.mark.parametrize(
     ("page", "section", "least"),
     [
-        ("docs/faults.md", "How runs stay true", 15),
+        ("docs/faults.md", "How runs stay correct", 15),
         ("docs/runbooks/reconcile-failed.md", "What it means", 4),
         ("docs/runbooks/restored-state.md", "What it means", 5),
     ],

@@ -19,7 +19,7 @@ BEHIND = {
     "somebody accepted it": (
         Authorship(accepted_by=BEN),
         True,
-        f"Who wrote the document is not known; {BEN} accepted it.",
+        f"The author of the document is not known; {BEN} accepted it.",
     ),
     "nobody is known": (Authorship(), False, "Who wrote version v7 of the document is not known"),
 }

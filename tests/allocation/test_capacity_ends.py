@@ -203,7 +203,7 @@ def test_a_moment_of_another_time_zone_is_the_same_moment() -> None:
 def test_an_end_that_costs_nobody_anything_says_so() -> None:
     world = snapshot(document(fixed("team-a", row(P5, Count=1)), pool=False), [*nodes(2, P5), *leaving(2, 24)])
     [finding] = found(plan_of(world), "capacity-ends")
-    assert finding.because.endswith("It costs no team any quota.")
+    assert finding.because.endswith("No team loses quota.")
 
 
 def test_the_finding_names_the_end_of_ultraservers_an_hour_after_they_leave() -> None:
@@ -255,7 +255,9 @@ def test_an_end_that_was_read_before_holds_and_the_finding_says_so(its_id: str, 
     silent = Reservation.silent(its_id, kind, "throttled")
     plan = plan_of(snapshot(HALVES, [*nodes(2, P5), *leaving(2, 24)], reservations=(silent,)))
     [finding] = found(plan, "capacity-end-unknown")
-    assert finding.because.endswith("throttled. What was read before holds: nodes leave at 2026-11-21 12:00 UTC.")
+    assert finding.because.endswith(
+        "throttled. The end that was read earlier applies: nodes leave at 2026-11-21 12:00 UTC."
+    )
 
 
 def lease(count: int, until: float, *, start: float = -1, **fields: Any) -> dict[str, Any]:

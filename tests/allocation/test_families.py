@@ -208,7 +208,7 @@ def test_every_accelerated_family_is_of_one_accelerator() -> None:
         ({"families": [{"family": "p5", "counts": 1}]}, "did you mean count?"),
         (
             {"families": [{"family": "h100", "count": 1}], "share": [{"instanceType": LARGE, "percent": 5}]},
-            'families[0].family: "h100" - stands for ml.p5.48xlarge too, on which this team has a promise of its own',
+            'families[0].family: "h100" - stands for ml.p5.48xlarge too, on which this team already has a promise',
         ),
         (
             {"families": [{"family": "p5", "count": 1}, {"family": "h100", "count": 1}]},

@@ -127,7 +127,7 @@ def test_what_rises_from_nothing_is_let_through_and_said_so() -> None:
     plan = plan_quotas(starting(maxIncreasePercent=0), mode="apply")
     [verdict] = plan.changes[0].guardrails
     assert verdict.passed
-    assert verdict.because == "team-a ml.g5.8xlarge 0 -> 4: there was nothing before, and nothing has no percentage."
+    assert verdict.because == "team-a ml.g5.8xlarge 0 -> 4: it was zero before, and zero has no percentage."
 
 
 def test_in_plan_mode_a_guardrail_is_shown_and_the_changes_are_planned() -> None:
@@ -383,7 +383,7 @@ def test_what_is_predicted_in_part_is_stopped_where_it_is_limited() -> None:
         "At least 2 GPUs would be preempted, 100 is the most. What was not predicted: the queues after wave 2."
     )
     assert limited.remedy == (
-        "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to go ahead without knowing"
+        "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to continue without a prediction"
     )
     assert asked.because == (
         "At least 2 GPUs would be preempted, up to 100 go without approval. "

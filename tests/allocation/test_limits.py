@@ -149,7 +149,7 @@ def test_what_loses_its_unit_on_an_unknown_type_falls_to_nothing() -> None:
     said = [verdict for limit in limits(policy.guardrails) for verdict in limit.verdicts(moved)]
     assert [(verdict.passed, verdict.because) for verdict in said] == [
         (False, "team-a ml.x99.large 8 -> 0 falls by 100 % in one step, 99 % is the most."),
-        (True, "team-a ml.x99.large 0 -> 500 VCpu: there was nothing before, and nothing has no percentage."),
+        (True, "team-a ml.x99.large 0 -> 500 VCpu: it was zero before, and zero has no percentage."),
     ]
 
 

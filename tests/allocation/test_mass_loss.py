@@ -398,9 +398,9 @@ def test_the_incident_names_both_lists_in_bounds() -> None:
 @pytest.mark.parametrize(
     ("states", "silence", "told", "evidence"),
     [
-        (["running", "running"], None, "EC2 says of the lost nodes: 2 running", "lost-0 running, lost-1 running"),
+        (["running", "running"], None, "EC2 reports on the lost nodes: 2 running", "lost-0 running, lost-1 running"),
         (["pending", None], None, "1 not asked, 1 pending", "lost-0 pending, lost-1 not asked"),
-        ([None, None], "access denied", "EC2 does not say what became of them: access denied", "access denied"),
+        ([None, None], "access denied", "EC2 does not report their state: access denied", "access denied"),
     ],
 )
 def test_on_plain_eks_the_incident_names_what_ec2_says(

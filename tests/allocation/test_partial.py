@@ -40,7 +40,7 @@ def test_what_is_not_given_is_not_taken() -> None:
     held = a_world(stands, {"a": [row(Count=6)], "b": [row(Count=18)]}, {G5: 24}).held_back()
     assert counts_of(held) == {"a": 9, "b": 15}
     assert held.notes["b/b-quota"] == (
-        "held back by what others do not give yet: ml.g5.8xlarge 12 -> 15 of 18 wanted; the rest follows"
+        "held back by what others do not give up yet: ml.g5.8xlarge 12 -> 15 of 18 wanted; the rest follows"
     )
 
 

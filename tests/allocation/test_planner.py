@@ -191,7 +191,7 @@ CASES = {
         {"b": 2},
         [quota("b", row(Count=2), status="UpdateFailed")],
         want_changes=1,
-        want_words="status UpdateFailed: the update is tried again",
+        want_words="status UpdateFailed: the update is retried",
     ),
     "the reason why an update failed is told": Case(
         document(fixed("b", row(Count=2)), pool=False),
@@ -203,7 +203,7 @@ CASES = {
             )
         ],
         want_changes=1,
-        want_words="status UpdateFailed (LocalQueue b is missing): the update is tried again",
+        want_words="status UpdateFailed (LocalQueue b is missing): the update is retried",
     ),
     "a promise on a type without nodes is not granted": Case(
         document(fixed("a", row(P5, Count=3)), pool=False),
@@ -248,7 +248,7 @@ CASES = {
         {"a": 2},
         [quota("a", row(P5, Accelerators=2, VCpu=64, MemoryInGiB=512))],
         want_changes=1,
-        want_words="go back to HyperPod's ratio",
+        want_words="return to HyperPod's ratio",
     ),
     "accelerators are cut in whole accelerators": Case(
         document(fixed("a", row(P5, Accelerators=8)), fixed("b", row(P5, Accelerators=3)), pool=False),

@@ -151,7 +151,7 @@ def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothi
     assert plan.prediction.simulated
     assert not plan.prediction.is_complete
     why = "the 1 model steps of a prediction are used up"
-    assert plan.prediction.not_predicted == (f"wave 1 and what follows was not played: {why}",)
+    assert plan.prediction.not_predicted == (f"wave 1 and the following was not simulated: {why}",)
     assert plan.outcome is Outcome.BLOCKED
     assert any("1 model steps" in verdict.because for verdict in plan.guardrails if not verdict.passed)
 

@@ -265,7 +265,7 @@ def test_what_slices_leave_to_the_shared_pool_is_rounded_down_to_whole_accelerat
         (Cause.POOL, Fraction(218, 7)),
         (Cause.ROUNDING, Fraction(-1, 7)),
     ]
-    assert trail.sources[-1].because == "what is left over is no whole unit"
+    assert trail.sources[-1].because == "the remainder is less than a whole unit"
 
 
 def test_a_trail_is_said_again_in_other_units() -> None:

@@ -267,7 +267,7 @@ def test_a_thousand_teams_fit_a_page_that_says_what_it_leaves_out() -> None:
     assert "997 more findings: hoarding" in html
     assert "950 more are in the JSON file beside this page." in html
     assert "970 more use" in html
-    assert "The first 200 of 1,000; the JSON file beside this page has all." in html
+    assert "The first 200 of 1,000; the JSON file next to this page has all rows." in html
     assert len(json.loads(report_json(report))["usage"]) == 4000
 
 

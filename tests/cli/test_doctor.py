@@ -235,7 +235,7 @@ BROKEN: dict[str, tuple[Callable[[World], None], str, str]] = {
     "a second Kueue runs, by Helm": (kueue_by_helm, "one-kueue", "in namespace batch"),
     "a role has no access entry": (no_access_entry, "access-entries", "ReadSnapshotRole"),
     "a role is not in the group": (access_entry_without_its_group, "access-entries", "is not in group taskgov-readers"),
-    "the cluster takes no entries": (only_the_config_map, "authentication-mode", "takes no access entries"),
+    "the cluster takes no entries": (only_the_config_map, "authentication-mode", "does not accept access entries"),
     "the group may not read": (no_rights_in_kubernetes, "kubernetes-rights", "may not list nodes"),
     "a permission is missing": (
         a_permission_taken_away,
@@ -244,10 +244,10 @@ BROKEN: dict[str, tuple[Callable[[World], None], str, str]] = {
     ),
     "there is no trail": (no_trail, "trail", "the Region has no trail"),
     "the trail is stopped": (a_trail_that_rests, "trail", "trail all is not logging"),
-    "the trail records no writes": (a_trail_of_reads_only, "trail", "no trail records management events that write"),
+    "the trail records no writes": (a_trail_of_reads_only, "trail", "no trail logs write management events"),
     "nobody is subscribed": (nobody_is_told, "subscription", "nobody is subscribed"),
     "there is no document": (no_document, "policy-document", "there is no document"),
-    "the document is another cluster's": (document_of_another_cluster, "policy-document", "is of another cluster"),
+    "the document is another cluster's": (document_of_another_cluster, "policy-document", "belongs to another cluster"),
 }
 
 

@@ -158,8 +158,8 @@ def controller(tag: str, namespace: str = "kueue-system") -> KueueDeployment:
     [
         pytest.param([":v0.19.2"], Status.OK, "at least 0.15", id="as tested"),
         pytest.param([":v0.15.0"], Status.OK, "at least 0.15", id="the oldest"),
-        pytest.param([":v0.14.3"], Status.FAILED, "has to be 0.15 or later", id="too old"),
-        pytest.param(["@sha256:abc"], Status.WARNING, "does not say", id="by digest"),
+        pytest.param([":v0.14.3"], Status.FAILED, "must be 0.15 or later", id="too old"),
+        pytest.param(["@sha256:abc"], Status.WARNING, "does not state", id="by digest"),
         pytest.param([], Status.FAILED, "not installed", id="none"),
         pytest.param([":v0.19.2", ":v0.19.1"], Status.FAILED, "several", id="two"),
     ],

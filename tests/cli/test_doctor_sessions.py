@@ -84,7 +84,7 @@ def judged(*roles: TrustedRole, named_roles: tuple[str, ...] = (LEADS,), unseen:
 def test_a_role_whose_sessions_are_persons_without_an_enforced_name_is_a_failure_that_names_it() -> None:
     found = judged(TrustedRole(LEADS, "/", OPEN))
     assert found.status is Status.FAILED
-    assert f"two sessions of one role count as two persons: {LEADS}" in found.because
+    assert f"two sessions of one role count as two people: {LEADS}" in found.because
     assert found.fix == ("aws iam get-role --role-name Leads --query Role.AssumeRolePolicyDocument",)
 
 

@@ -58,7 +58,7 @@ def test_a_team_is_explained_by_its_quota_and_its_share(runner: CliRunner, snaps
         (["explain", "wait"], "did you mean team-a/waits"),
         (["explain", "--team", "team-c"], "did you mean team-b or team-a?"),
         (["explain"], "give a workload, or --team NAME"),
-        (["explain", "waits", "--runs", "waits=soon"], "no duration such as 2h30m"),
+        (["explain", "waits", "--runs", "waits=soon"], "not a duration such as 2h30m"),
     ],
 )
 def test_what_is_not_understood_says_what_to_do(

@@ -167,7 +167,8 @@ def test_where_nobody_has_a_quota_the_document_shows_how_to_begin_and_the_exampl
     lines = text.splitlines()
     start = lines.index("# teams:")
     example = [line.removeprefix("# ") for line in lines[start:] if line.startswith("# ")]
-    teams = yaml.safe_load("\n".join(example[: next(n for n, line in enumerate(example) if "What no team" in line)]))
+    end = next(n for n, line in enumerate(example) if "Capacity outside all quotas" in line)
+    teams = yaml.safe_load("\n".join(example[:end]))
     base = yaml.safe_load(text)
     assert base["teams"] == []
     assert parse_policy(json.dumps(base | teams)).violations == ()
@@ -203,7 +204,7 @@ def test_the_answer_for_programs_has_what_was_found_and_what_to_decide(file_of_a
     (found,) = answer["instanceTypes"]
     assert (found["instanceType"], found["nodes"], found["usable"], found["promised"]) == (G5, 4, 4, 3)
     assert answer["changes"] == 0
-    assert any("1 of 4 ml.g5.8xlarge are promised to nobody" in each for each in answer["decide"])
+    assert any("1 of 4 ml.g5.8xlarge are not promised to any team" in each for each in answer["decide"])
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_json_holds_the_same_and_explain_takes_its_names(snapshot: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--team", "team-c"], "no team is called team-c; did you mean team-"),
+        (["--team", "team-c"], "there is no team named team-c; did you mean team-"),
         (["--state", "lost"], "'lost' is not one of"),
         (["--watch"], "--watch reads a live cluster"),
     ],

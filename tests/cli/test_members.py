@@ -80,8 +80,8 @@ class TestAMember:
             "team-a ml.g5.8xlarge 2 3 0 1",
             "team-a: 2 tasks wait, for 4 accelerators",
             "Not visible with your rights:",
-            "tasks of other teams: who holds what, and who is before yours in line",
-            "other teams' quotas: what is lent, idle, borrowed from whom, and due by fair share",
+            "tasks of other teams: who holds what, and which tasks are before yours in line",
+            "other teams' quotas: what is lent, idle, borrowed, from whom, and the fair shares",
             "cohorts: quota that belongs to no team",
             "whether there are machines for admitted tasks: other teams' tasks hold machines too",
         ]
@@ -114,8 +114,8 @@ class TestAMember:
         head, because, *rest = lines("explain", "team-a/waits", *LIVE)
         assert head == "team-a/waits: WaitingForQuota"
         assert because.startswith("Kueue says: couldn't assign flavors to pod set worker: insufficient unused quota")
-        assert "Next step: wait; somebody who sees all teams can ask more (taskgov explain)." in rest
-        assert "other teams' quotas: what is lent, idle, borrowed from whom, and due by fair share" in rest
+        assert "Next step: wait; a person who sees all teams gets more details (taskgov explain)." in rest
+        assert "other teams' quotas: what is lent, idle, borrowed, from whom, and the fair shares" in rest
         assert lines("explain", "waits", "--team", "team-a", *LIVE)[0] == head
 
     def test_what_runs_says_how_much_its_team_has_beyond_its_quota(self) -> None:
@@ -207,7 +207,7 @@ class TestALead:
         found = data("status", *LIVE, "--team", "team-b")
         assert {each["usage"]["team"] for each in found["teams"]} == {"team-b"}
         code, said = refused("status", *LIVE, "--team", "team-c")
-        assert (code, "no team is called team-c; did you mean" in said) == (2, True)
+        assert (code, "there is no team named team-c; did you mean" in said) == (2, True)
 
 
 class TestLess:

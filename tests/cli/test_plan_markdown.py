@@ -56,7 +56,7 @@ def test_the_changes_are_open_the_rest_is_folded_and_the_foot_names_plan_and_dig
 def test_what_stops_a_plan_is_above_the_changes_with_its_remedy() -> None:
     text = plan_markdown(replace(PLAN, outcome=Outcome.BLOCKED, guardrails=(GUARDRAIL,)))
     head, _, _ = text.partition("| ")
-    assert "* **max-decrease**: 50 % is more than 25 % To let it through: raise it" in head
+    assert "* **max-decrease**: 50 % is more than 25 % To unblock it: raise it" in head
 
 
 @pytest.mark.parametrize("teams", [10, 2000])

@@ -304,8 +304,8 @@ def test_counts_are_recognised_by_their_folder(tmp_path: Path) -> None:
             None,
             "line 2: cluster is missing: each row has a value for each column",
         ),
-        (PHILLY.splitlines()[0] + "\n", None, "holds no GPU jobs"),
-        (PHILLY, "apiVersion: taskgov/v2", "no valid policy document"),
+        (PHILLY.splitlines()[0] + "\n", None, "has no GPU jobs"),
+        (PHILLY, "apiVersion: taskgov/v2", "not a valid policy document"),
         (
             PHILLY,
             f"{{apiVersion: taskgov/v1, cluster: {{name: c, arn: '{CLUSTER_ARN}'}}}}",

@@ -53,7 +53,7 @@ def test_an_older_taskgov_schema_is_replaced_and_no_other(tmp_path: Path) -> Non
         done = init(tmp_path / "b.yaml", "--force")
         assert done.exit_code == 0
         assert beside.read_text() == other
-        assert "stays; editors need: taskgov schema -o" in done.stdout
+        assert "is kept; for editors, run: taskgov schema -o" in done.stdout
 
 
 def test_a_schema_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:

@@ -104,11 +104,11 @@ def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> N
         (["--set", "team-a.ml.g5.8xlarge=four"], "'four' is not a number such as 6"),
         (["--set", "team-a.ml.g5.8xlarge=-1"], "--set 'team-a.ml.g5.8xlarge=-1': must be from 0 to 10,000,000"),
         (["--set", "team-a.ml.g5.8xlarge:accelerators=0.5"], "must be a whole number"),
-        (["--set", "team-a.ml.g5.9xlarge=1"], "no instance type is called ml.g5.9xlarge; did you mean ml.g5"),
+        (["--set", "team-a.ml.g5.9xlarge=1"], "there is no instance type named ml.g5.9xlarge; did you mean ml.g5"),
         (["--weight", "team-a=101"], "--weight 'team-a=101': must be from 0 to 100"),
         (["--weight", "team-a"], "not of the form team-b=50"),
-        (["--weight", "team-c=4"], "no team is called team-c"),
-        (["--as", "team-c"], "--as 'team-c': no team is called team-c"),
+        (["--weight", "team-c=4"], "there is no team named team-c"),
+        (["--as", "team-c"], "--as 'team-c': there is no team named team-c"),
         (["--lose-nodes", "9xml.g5.8xlarge"], "8 are healthy"),
     ],
 )
@@ -124,7 +124,7 @@ def test_all_that_is_wrong_is_said_at_once(runner: CliRunner, snapshot: str) -> 
     result = runner.invoke(app, ["what-if", "-s", snapshot, *wrong])
     words = " ".join(result.output.replace("│", " ").split())
     assert result.exit_code == 2
-    for said in ("no team is called team-x", "'team-a=2' is not of the form", "team-y", "'2' is not of the form"):
+    for said in ("there is no team named team-x", "'team-a=2' is not of the form", "team-y", "'2' is not of the form"):
         assert said in words
 
 
@@ -136,7 +136,7 @@ def test_a_quota_is_supposed_in_parts(runner: CliRunner, snapshot: str) -> None:
 
 def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
-    for text, said in ((JOB, "says no namespace"), ("- a list", "holds no manifest"), ("{", "is no YAML")):
+    for text, said in ((JOB, "has no namespace"), ("- a list", "has no manifest"), ("{", "is no YAML")):
         file.write_text(text)
         result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
         assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True)

@@ -121,7 +121,7 @@ def test_a_metric_that_a_page_names_exists(page: Path) -> None:
 
 
 def test_every_alarm_is_in_the_table_with_its_runbook() -> None:
-    rows = ["| alarm | rings when | runbook |", "| --- | --- | --- |"]
+    rows = ["| alarm | fires when | runbook |", "| --- | --- | --- |"]
     for name, alarm in sorted(alarms().items()):
         means, _, path = alarm["AlarmDescription"].partition(" Runbook - docs/")
         rows.append(f"| `{name}` | {means} | [{Path(path).name}]({path}) |")

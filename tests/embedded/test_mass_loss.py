@@ -78,14 +78,14 @@ def test_on_plain_eks_ec2_is_asked_about_lost_nodes() -> None:
         resync(world)
         assert counts(world) == {"team-a": 2, "team-b": 2}
         (refused,) = of_loss(world)
-        assert "EC2 does not say what became of them: describe instances: UnauthorizedOperation: not yours" in refused
+        assert "EC2 does not report their state: describe instances: UnauthorizedOperation: not yours" in refused
         world.stack.faults.clear()
 
         resync(world)
         assert counts(world) == {"team-a": 2, "team-b": 2}, (
             "the machines run: a list that came back in part looks the same"
         )
-        assert "EC2 says of the lost nodes: 2 running." in of_loss(world)[-1]
+        assert "EC2 reports on the lost nodes: 2 running." in of_loss(world)[-1]
 
         world.stack.client("ec2").terminate_instances(InstanceIds=[machines[name] for name in lost])
         resync(world)

@@ -132,7 +132,7 @@ def test_a_table_out_of_a_backup_is_noticed_and_its_records_are_those_of_the_las
     look(world)
     assert counts(world) == {"alpha": 4, "beta": 3}
     (because,) = said(world, "state-restored")
-    assert "The table is an older one" in because
+    assert "The table is an older copy" in because
     assert "All records were recovered from the last look." in because
     assert said(world, "edited-by-hand") == []
     govern(world, alpha=1, beta=3)
@@ -195,7 +195,7 @@ def test_documents_out_of_a_backup_wait_for_a_person_until_one_is_put_into_force
     restore_documents(world, kept)
     look(world)
     assert counts(world) == {"alpha": 4, "beta": 4}
-    assert "The bucket is an older one" in waiting(world)
+    assert "The bucket is an older copy" in waiting(world)
     govern(world, alpha=3, beta=4)
     assert counts(world) == {"alpha": 3, "beta": 4}
 
@@ -209,7 +209,7 @@ def test_table_and_documents_of_one_backup_wait_for_a_person_before_anything_fal
     restore_documents(world, kept)
     look(world)
     assert counts(world) == {"alpha": 4, "beta": 4}
-    assert "Table and bucket are older ones" in waiting(world)
+    assert "Table and bucket are older copies" in waiting(world)
     govern(world, alpha=4, beta=5)
     assert counts(world) == {"alpha": 4, "beta": 5}
 

@@ -179,7 +179,10 @@ def test_pods_of_a_group_are_one_workload() -> None:
     ("manifests", "said"),
     [
         ([manifest("Service", {})], "Service has no pods: there is nothing to submit"),
-        ([manifest("PytorchJob", {})], "PytorchJob is no kind of job that queues govern here: queues govern Job, Pod"),
+        (
+            [manifest("PytorchJob", {})],
+            "PytorchJob is not a kind of job that can be queued here: queues govern Job, Pod",
+        ),
         ([manifest("CronJob", {})], "its Jobs are queued"),
         ([manifest("Job", {})], r"Job train: spec.template.spec.containers: \(missing\) - must be a list"),
         ([manifest("Job", {"parallelism": "two", "template": TEMPLATE})], 'spec.parallelism: "two" - must be a whole'),
@@ -187,14 +190,14 @@ def test_pods_of_a_group_are_one_workload() -> None:
         ([manifest("TFJob", {"tfReplicaSpecs": {"Boss": {}}})], "Boss: {} - is not one of Chief, Master, PS, Worker"),
         ([manifest("StatefulSet", {"replicas": -1, "template": TEMPLATE})], "spec.replicas: -1 - must be a whole"),
         ([manifest("Deployment", {"replicas": 0, "template": TEMPLATE})], "must be 1 to 1,000 to be tried here"),
-        ([manifest("RayJob", {"clusterSelector": {"a": "b"}})], "a job on a cluster that runs already is not queued"),
+        ([manifest("RayJob", {"clusterSelector": {"a": "b"}})], "a job on a running cluster is not queued"),
         ([pod("a", 2)], "the group ring has 1 of its 2 pods here"),
         ([pod("a", 2), pod("b", 3)], "must be the same whole number"),
         ([manifest("Pod", POD), manifest("Pod", POD)], "hyperpod-ns-team-a/pod-train is submitted 2 times"),
         ([manifest("Workload", {"podSets": []})], r"spec.podSets: \[\] - must be a list with an entry or more"),
         ([{"kind": "Pod", "metadata": ["x"], "spec": POD}], "must be mappings"),
         ([{"kind": "List", "items": [3]}], "items of a List must be manifests, not 3"),
-        ([manifest("JumpStartModel", {})], "it does not say what its pods ask for"),
+        ([manifest("JumpStartModel", {})], "it does not state the requests of its pods"),
     ],
 )
 def test_what_cannot_be_submitted_is_named_with_its_field_value_and_rule(

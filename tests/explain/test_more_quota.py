@@ -153,7 +153,7 @@ def test_what_ratio_does_not_bring_is_asked_for_too() -> None:
 def test_no_quota_is_named_where_today_s_would_do() -> None:
     lab = a_world(190)  # drawn: there is room for the job, and those before it take it
     told = explain_workload(lab.snapshot(), "job-1").because
-    assert told == "There is room for it now, but those before it take it from one another and do not come to rest."
+    assert told == "There is room for it now, but the workloads before it preempt one another endlessly."
     assert quota_remedy(lab.snapshot(), "job-1") is None
 
 

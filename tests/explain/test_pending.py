@@ -134,7 +134,7 @@ CASES: dict[Reason, tuple[Callable[[], Snapshot], str]] = {
     Reason.REQUEST_NEVER_FITS: (too_large_for_a_node, "2 nvidia.com/gpu of 1"),
     Reason.SUSPENDED: (backing_off, "evicted (NodeFailures) and stays out of the queue until 2026-11-20 12:05:00"),
     Reason.ADMISSION_GATED: (gated, "Kueue says: gated by example.com/budget"),
-    Reason.WAITING_FOR_PODS_READY: (pods_not_ready, "comes back into the queue at 2026-11-20 12:05:00"),
+    Reason.WAITING_FOR_PODS_READY: (pods_not_ready, "returns to the queue at 2026-11-20 12:05:00"),
     Reason.EXCEEDS_MAX_QUOTA: (
         too_large_for_the_queue,
         "8 GPUs of ml.g5.8xlarge, where its quota is 5",
@@ -144,7 +144,7 @@ CASES: dict[Reason, tuple[Callable[[], Snapshot], str]] = {
         "1 free for it (quota 5, used 4, at most 7 with borrowing)",
     ),
     Reason.WAITING_FOR_PREEMPTED_WORKLOADS: (victims_still_leaving, "team-b/b-low was preempted for it"),
-    Reason.PENDING_EVALUATION: (not_looked_at_yet, "There is quota for it; the scheduler has yet to look at it"),
+    Reason.PENDING_EVALUATION: (not_looked_at_yet, "There is quota for it; the scheduler has not considered it yet"),
     Reason.BEING_PREEMPTED: (told_to_leave, "evicted at 11:59 (Preempted) and still holds its quota"),
     Reason.ADMITTED_WAITING_FOR_NODES: (
         more_quota_than_nodes,
@@ -179,7 +179,7 @@ def test_who_waits_behind_others_that_take_what_is_free_waits_for_quota() -> Non
     lab = full().put(workload("team-b", "first", 1)).put(workload("team-b", "it", 1, pods=1))
     assert explain_workload(lab.snapshot(), "first").reason is Reason.PENDING_EVALUATION
     answer = explain_workload(lab.snapshot(), "it")
-    assert answer.because == "There is room for it now, but those before it take it: team-b/first."
+    assert answer.because == "There is room for it now, but workloads before it take it: team-b/first."
 
 
 def test_the_page_lists_the_vocabulary_in_its_order() -> None:
@@ -243,7 +243,7 @@ def test_whom_it_will_preempt_is_shown_before_it_happens() -> None:
     lab = two_teams().submit("team-a", "a-own", pods=6).submit("team-b", "b-low", pods=5)
     answer = explain_workload(lab.put(workload("team-b", "it", 1, priority="inference")).snapshot(), "it")
     assert answer.reason is Reason.PENDING_EVALUATION
-    assert answer.because == "The scheduler has yet to look at it; it will preempt team-b/b-low."
+    assert answer.because == "The scheduler has not considered it yet; it will preempt team-b/b-low."
 
 
 def test_who_could_preempt_but_is_not_the_first_waits_for_quota() -> None:

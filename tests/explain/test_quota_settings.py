@@ -102,10 +102,10 @@ def test_what_is_not_set_follows_by_ratio() -> None:
 
 
 BROKEN: dict[str, tuple[list[QuotaSetting], list[str]]] = {
-    "unknown team": ([setting(1, team="team-c")], ["no team is called team-c; did you mean team-"]),
+    "unknown team": ([setting(1, team="team-c")], ["there is no team named team-c; did you mean team-"]),
     "unknown type": (
         [setting(1, instance_type="ml.p5.49xlarge")],
-        ["no instance type is called ml.p5.49xlarge; did you mean ml.p5."],
+        ["there is no instance type named ml.p5.49xlarge; did you mean ml.p5."],
     ),
     "half an instance": ([setting(0.5)], ["must be a whole number"]),
     "half an accelerator": ([setting(1.5, "Accelerators")], ["must be a whole number"]),
@@ -114,7 +114,7 @@ BROKEN: dict[str, tuple[list[QuotaSetting], list[str]]] = {
     "negative memory": ([setting(-0.5, "MemoryInGiB")], ["must be from 0 to 10,000,000"]),
     "too many": ([setting(10_000_001)], ["must be from 0 to 10,000,000"]),
     "no accelerators": ([setting(1, "Accelerators", instance_type=CPU_TYPE)], [f"{CPU_TYPE} has no accelerators"]),
-    "no such profile": ([setting(1, "mig-1g.5gb")], ["ml.p5.48xlarge has no such MIG profile: mig-1g.10gb"]),
+    "no such profile": ([setting(1, "mig-1g.5gb")], ["ml.p5.48xlarge has no MIG profile mig-1g.10gb"]),
     "twice": ([setting(1), setting(2)], ["is set twice"]),
     "whole and parts": (
         [setting(1, "Accelerators"), setting(2)],
@@ -122,7 +122,7 @@ BROKEN: dict[str, tuple[list[QuotaSetting], list[str]]] = {
     ),
     "several at once": (
         [setting(-1, team="team-c"), setting(1.5, "Accelerators")],
-        ["no team is called team-c", "must be from 0", "must be a whole number"],
+        ["there is no team named team-c", "must be from 0", "must be a whole number"],
     ),
 }
 

@@ -124,7 +124,7 @@ def test_with_a_document_that_breaks_rules_it_is_too_and_the_reason_says_so() ->
 
 
 def test_an_unknown_team_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=r"no team is called team-aa; did you mean team-a"):
+    with pytest.raises(UnknownNameError, match=r"there is no team named team-aa; did you mean team-a"):
         explain_team(governed().snapshot(), "team-aa")
 
 

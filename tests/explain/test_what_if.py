@@ -182,8 +182,8 @@ def test_the_snapshot_is_not_changed_and_the_answer_is_the_same_each_time() -> N
     [
         ({"lost_nodes": {G5: 9}}, "9 ml.g5.8xlarge nodes cannot be lost: 8 are healthy"),
         ({"lost_nodes": {"ml.g5.9xlarge": 1}}, "did you mean ml.g5.8xlarge"),
-        ({"quotas": (QuotaSetting("team-c", G5, 1),)}, "no team is called team-c; did you mean team-"),
-        ({"weights": {"nobody": 1}}, "no team is called nobody; there are team-a, team-b"),
+        ({"quotas": (QuotaSetting("team-c", G5, 1),)}, "there is no team named team-c; did you mean team-"),
+        ({"weights": {"nobody": 1}}, "there is no team named nobody; there are team-a, team-b"),
     ],
 )
 def test_what_is_not_there_cannot_be_supposed(hypothesis: dict[str, Any], said: str) -> None:
@@ -272,7 +272,7 @@ def test_a_plan_whose_waves_never_settle_in_some_order_is_played_at_once(monkeyp
     monkeypatch.setattr(sides, "_played", restless)
     answer = asked(governed().snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
     [said] = answer.not_settled
-    assert said == "workloads would preempt one another forever: a, b; the plan was played as written at once"
+    assert said == "workloads would preempt one another forever: a, b; the plan was simulated as one write"
     assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 3, "team-b": 4}
 
 

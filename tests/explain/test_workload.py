@@ -46,7 +46,7 @@ def test_more_quota_helps_and_it_is_said_that_somebody_has_to_give_it() -> None:
     lab = Lab().team("team-a", 4, borrow=0).machines(4)
     lab.submit("team-a", "own", pods=3).submit("team-a", "waits", pods=3)
     assert by_kind(lab, "waits")["quota"] == (
-        "the quota of team-a rises by 2 GPUs of ml.g5.8xlarge; somebody has to give them, 4 of 4 are promised already"
+        "the quota of team-a rises by 2 GPUs of ml.g5.8xlarge; other teams must give them, 4 of 4 are promised already"
     )
 
 
@@ -115,13 +115,13 @@ def test_a_workload_is_found_by_any_of_its_names(name: str) -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=r"no workload is called b-won; did you mean team-b/b-own"):
+    with pytest.raises(UnknownNameError, match=r"there is no workload named b-won; did you mean team-b/b-own"):
         explain_workload(lent_out().snapshot(), "b-won")
 
 
 def test_a_name_that_two_teams_use_is_not_guessed() -> None:
     lab = Lab().team("team-a", 2).team("team-b", 2).machines(4).submit("team-a", "train").submit("team-b", "train")
-    with pytest.raises(UnknownNameError, match="train may be team-a/train, team-b/train: say which"):
+    with pytest.raises(UnknownNameError, match="train may be team-a/train, team-b/train: choose one"):
         explain_workload(lab.snapshot(), "train")
 
 

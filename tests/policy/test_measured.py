@@ -61,7 +61,7 @@ VIOLATIONS: dict[str, tuple[dict[str, Any], tuple[str, str, str]]] = {
         (
             "teams[0].share[0].acceleratorPartitionType",
             '"mig-1g.5gb"',
-            "has a meaning only with unit: acceleratorPartition",
+            "is allowed only with unit: acceleratorPartition",
         ),
     ),
 }

@@ -74,7 +74,7 @@ def test_a_topic_of_a_team_that_is_not_there_is_refused_wherever_it_stands(place
 )
 def test_chat_has_other_topics_than_mail(notices: dict[str, Any], path: str) -> None:
     [(where, _, rule)] = violations(notices=notices)
-    assert (where, rule) == (path, "must be another topic than the one for mail: each has its own form")
+    assert (where, rule) == (path, "must not be the topic for mail: each has its own form")
 
 
 def test_all_mistakes_of_the_section_are_named_at_once() -> None:

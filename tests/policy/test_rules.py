@@ -183,7 +183,7 @@ def test_a_lease_is_between_two_teams_of_the_document() -> None:
         ("leases[0].from", '"y"', "must be a team of this document: a, b"),
     ]
     assert violations(teams=TWO_TEAMS, leases=[a_lease(to="b")]) == [
-        ("leases[0].to", '"b"', "must be another team than the one it leases from")
+        ("leases[0].to", '"b"', "must not be the team from which it leases")
     ]
 
 
@@ -215,7 +215,7 @@ def test_a_lease_ends_after_it_starts_whatever_the_zones() -> None:
                 (
                     "sharedPool.team",
                     '"pool"',
-                    "keeps a pool beside HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled",
+                    "adds a pool to HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled",
                 )
             ],
         ),
@@ -223,8 +223,8 @@ def test_a_lease_ends_after_it_starts_whatever_the_zones() -> None:
             {"native": True, "team": "pool", "takes": "remainder"},
             {"IdleResourceSharing": "Enabled"},
             [
-                ("sharedPool.takes", '"remainder"', "has no meaning beside native: true"),
-                ("sharedPool.team", '"pool"', "has no meaning beside native: true"),
+                ("sharedPool.takes", '"remainder"', "is not allowed with native: true"),
+                ("sharedPool.team", '"pool"', "is not allowed with native: true"),
             ],
         ),
         ({"team": "a"}, {}, [("sharedPool.team", '"a"', "must not be one of the teams: it takes what they leave")]),
@@ -287,7 +287,7 @@ def test_instances_widen_a_percentage_and_are_no_limit_alone() -> None:
         (
             "guardrails.maxDecreaseInstances",
             "1",
-            "needs maxDecreasePercent beside it: the greater of the two is the limit",
+            "needs maxDecreasePercent too: the greater of the two is the limit",
         )
     ]
 

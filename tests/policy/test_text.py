@@ -96,13 +96,13 @@ def test_tags_mean_nothing_here(tag: str) -> None:
     [(path, _, rule)] = refusals(f"a:\n  - {tag} x")
 
     assert path == "a[0]"
-    assert rule == "has a tag that means nothing here (line 2)"
+    assert rule == "has a tag that is not supported (line 2)"
 
 
 @pytest.mark.parametrize("value", ["!foo [x]", "!foo {k: x}", "!!set {x}", "!!map [x]", "!!seq {k: x}", "!foo\n  - x"])
 def test_a_tag_of_a_list_or_a_mapping_means_nothing_either(value: str) -> None:
     [(path, _, rule)] = refusals(f"a: {value}")
-    assert (path, rule) == ("a", "has a tag that means nothing here (line 1)")
+    assert (path, rule) == ("a", "has a tag that is not supported (line 1)")
 
 
 def test_tags_that_say_what_a_value_is_anyway_are_allowed() -> None:

@@ -241,7 +241,7 @@ def test_outside_a_pipeline_a_review_is_not_understood(tmp_path: Path, snapshot_
 
 def test_an_answer_of_another_form_is_a_sentence(forge: FakeForge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeForge, "_pull", lambda _: {"number": "no number"})
-    with pytest.raises(UpstreamError, match="another form than documented"):
+    with pytest.raises(UpstreamError, match="does not have the documented form"):
         forge_of(environment(forge, "github")).request()
 
 

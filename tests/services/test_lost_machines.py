@@ -50,13 +50,13 @@ def test_machines_that_run_are_a_mass_loss(state: str) -> None:
     told = with_lost_machines(found, InMemoryMachines({node.instance_id or "": state for node in found.gone}))
     assert [loss.nodes for loss in mass_losses(told)] == [("n-0000", "n-0001")]
     assert said(told).endswith(
-        f"Kubernetes lists 2. EC2 says of the lost nodes: 2 {state}. n-0000 {state}, n-0001 {state}"
+        f"Kubernetes lists 2. EC2 reports on the lost nodes: 2 {state}. n-0000 {state}, n-0001 {state}"
     )
 
 
 def test_an_ec2_that_refuses_confirms_nothing_and_the_finding_says_so() -> None:
     told = with_lost_machines(world(), InMemoryMachines(error=UpstreamError("describe instances: denied" + "x" * 9999)))
-    assert "EC2 does not say what became of them: describe instances: denied" in said(told)
+    assert "EC2 does not report their state: describe instances: denied" in said(told)
     assert len(said(told)) < 1000
 
 

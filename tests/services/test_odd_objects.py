@@ -162,7 +162,7 @@ def test_the_quota_of_an_odd_queue_stands_and_the_others_continue(odd: str) -> N
     found = plan(snapshot)
     assert {change.team for change in found.changes} == {other}
     (said,) = (each.because for each in found.findings if each.code == "unreadable-object")
-    assert said.endswith("The quota of its team stands as it is.")
+    assert said.endswith("The quota of its team stays as it is.")
 
 
 OBJECTS: Mapping[str, Any] = {

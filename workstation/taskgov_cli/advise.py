@@ -90,12 +90,12 @@ def _ground(file: Path, instance_type: str | None, gpus: int | None) -> Ground:
 
 def _report(past: Past, ground: Ground | None, gpus: int, weeks: int, *, exact: bool, quiet: bool) -> Report:
     if not past.pieces:
-        raise ValueError("the trace holds no GPU jobs with a run time")
+        raise ValueError("the trace has no GPU jobs with a run time")
     today = None if ground is None else ground.today
     if today is not None and ground is not None:
         if not today.total:
             raise ValueError(
-                f"the document gives nobody GPUs of {ground.instance_type} on {ground.instances} instances"
+                f"the document gives no team GPUs of {ground.instance_type} on {ground.instances} instances"
             )
         missing = sorted(set(past.teams) - {team.team for team in today.teams})
         if missing:

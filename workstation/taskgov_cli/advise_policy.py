@@ -44,14 +44,14 @@ def ground_of(body: bytes, instance_type: str | None, gpus: int | None) -> Groun
     parsed = parse_policy(body)
     document = parsed.document
     if document is None:
-        raise ValueError("it is no valid policy document; see: taskgov validate")
+        raise ValueError("it is not a valid policy document; see: taskgov validate")
     sizes = gpu_types(document)
     if instance_type is None and len(sizes) == 1:
         (instance_type,) = sizes
     if instance_type not in sizes:
         known = ", ".join(sizes) or "none"
         raise ValueError(
-            f"--instance-type {instance_type or 'is missing'}: must be a type with GPUs of the document: {known}"
+            f"--instance-type {instance_type or 'is missing'}: must be a type with GPUs in the document: {known}"
         )
     size = sizes[instance_type]
     instances = _promised(document, instance_type, size) if gpus is None else gpus // size

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from taskgov_cli.advise_report import Report
 
 NOT_SIMULATED: Final = (
-    "where GPUs lie: a job of 8 may need one machine",
-    "people: with shorter waits they may send other work, or more of it",
+    "the placement of GPUs: a job of 8 may need one machine",
+    "people: with shorter waits they may submit other work, or more of it",
     "checkpoints: a preempted job starts again, which is the worst case",
-    "failing machines, leases, and what runs when a split begins: each starts empty",
-    "quotas of other instance types, which the same borrow limit is for",
+    "failing machines, leases, and work that is running when a split begins: each starts empty",
+    "quotas of other instance types, to which the same borrow limit applies",
 )
 
 
@@ -36,7 +36,7 @@ def shown(report: Report, output: Path | None) -> Iterator[RenderableType]:
     """Return the advice for people."""
     advice = report.advice
     if advice.candidate is None:
-        yield Text.assemble(("Leave it as it is", "bold"), f": {advice.because}.")
+        yield Text.assemble(("Change nothing", "bold"), f": {advice.because}.")
     else:
         yield Text.assemble((candidate_words(advice.candidate, fair=report.fair), "bold"), f": {advice.because}.")
     now = dict(advice.today.teams)

@@ -66,6 +66,6 @@ def _ordered(place: Deployed, plan_id: str, cluster: str | None, action: str) ->
         except NotFoundError:
             continue
     raise RefusedError(
-        f"no plan {plan_id} waits for approval: it expired, or its id is another; runs and their plans: "
+        f"no plan {plan_id} waits for approval: it has expired, or the id is wrong; runs and their plans: "
         "taskgov history CLUSTER"
     )

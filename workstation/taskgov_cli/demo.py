@@ -285,7 +285,7 @@ def chosen(names: tuple[str, ...]) -> tuple[Path, ...]:
     found = tuple(file for file in files if not names or any(name in file.stem for name in names))
     if not found and not wants_first_day(names):
         known = ", ".join((first_day.NAME, *(file.stem for file in files)))
-        raise UnknownWalkthroughError(f"no walkthrough is called {' or '.join(names)}; there are: {known}")
+        raise UnknownWalkthroughError(f"there is no walkthrough named {' or '.join(names)}; there are: {known}")
     return found
 
 

@@ -32,7 +32,7 @@ def duration(text: str) -> timedelta:
     """
     found = _FORM.fullmatch(text)
     if not text or found is None:
-        raise ValueError(f"{text!r} is no duration such as 2h30m, 45m or 1d")
+        raise ValueError(f"{text!r} is not a duration such as 2h30m, 45m or 1d")
     return timedelta(**{unit: int(number) for unit, number in found.groupdict().items() if number})
 
 

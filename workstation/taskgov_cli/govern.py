@@ -47,9 +47,9 @@ def govern(
     if not claims:
         lines.append(f"No stack has tagged {cluster}; the first that writes will.")
     elif others and not yes:
-        lines.append(f"Nothing was changed. To hand the cluster over: taskgov govern {cluster} --yes")
+        lines.append(f"Nothing was changed. To assign the cluster to this stack: taskgov govern {cluster} --yes")
     elif others:
-        lines.append(f"Handed over. To start a run: taskgov reconcile {cluster}")
+        lines.append(f"Done. To start a run: taskgov reconcile {cluster}")
     data = _data(arn, stamp, claims, others if yes else [])
     answer(lambda: data, map(Text, lines), form, as_json=as_json)
 

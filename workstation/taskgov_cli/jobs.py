@@ -149,7 +149,7 @@ def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine:
     known = {task.team for task in tasks} | visible_teams(snapshot)
     for team in teams:
         if team not in known:
-            raise typer.BadParameter(f"no team is called {team}; {nearest(team, known)}", param_hint="--team")
+            raise typer.BadParameter(f"there is no team named {team}; {nearest(team, known)}", param_hint="--team")
     if mine is not None:
         tasks = tuple(mine.chosen(tasks))
     return [task for task in tasks if task.state in states and (not teams or task.team in teams)]

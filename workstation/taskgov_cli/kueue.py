@@ -168,7 +168,7 @@ def _shown(
     ]
     yield table("", ("team", "object", "is", "field", "today", "then"), rows)
     if not quotas:
-        yield Text("All queues of the document's teams are taskgov's already: nothing to adopt.")
+        yield Text("All queues of the document's teams already belong to taskgov: nothing to adopt.")
     elif adopted:
         yield Text("Adopted.")
     else:

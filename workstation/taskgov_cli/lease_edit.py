@@ -76,7 +76,7 @@ def _inserted(text: str, at: int, lines: str) -> str:
 def _root(text: str) -> yaml.MappingNode:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode):
-        raise ValueError("the document is no mapping")  # noqa: TRY004 - of a file, not of an argument
+        raise ValueError("the document is not a mapping")  # noqa: TRY004 - of a file, not of an argument
     return root
 
 

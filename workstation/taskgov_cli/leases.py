@@ -136,7 +136,7 @@ def end(
         if (lease.to, lease.from_) == (to, from_) and instance_type in {None, lease.instance_type} and lease.end > now
     ]
     if len(matching) != 1:
-        which = "there is none" if not matching else f"there are {len(matching)}: say which with --type"
+        which = "there is none" if not matching else f"there are {len(matching)}: choose one with --type"
         raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
     [(place, lease)] = matching
     has_begun, at = lease.start < now.replace(second=0, microsecond=0), f"{now:{_MINUTE}}"

@@ -65,7 +65,7 @@ def whoami(api: Requests) -> str:
     answer = api.send("POST", _WHO, "ask Kubernetes who you are", _REVIEW, {})
     name = ((answer.get("status") or {}).get("userInfo") or {}).get("username")
     if not name:
-        raise UpstreamError("ask Kubernetes who you are: the answer names nobody")
+        raise UpstreamError("ask Kubernetes who you are: the answer has no name")
     return str(name)
 
 

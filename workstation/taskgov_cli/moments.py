@@ -36,7 +36,7 @@ def until(text: str, now: datetime) -> datetime:
         # What a text leaves out is taken from the default: where two give two times, it names none.
         first, second = (_parsed(text, _day(now) + timedelta(hours=hour)) for hour in (0, 1))
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no moment; for example: {FORMS}") from None
+        raise ValueError(f"{text!r} is not a time; for example: {FORMS}") from None
     end = first if first == second else _day(first) + timedelta(days=1)
     return end.astimezone(UTC)
 

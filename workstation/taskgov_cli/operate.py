@@ -53,14 +53,14 @@ def reconcile(
         print_json(about | {"forgottenRefusals": forgotten})
     else:
         if retry_refused:
-            what = ", ".join(forgotten) or "nothing, no refused write is on record"
+            what = ", ".join(forgotten) or "nothing: no refused write is on record"
             console().print(f"Will try again: {what}.", markup=False)
         console().print(f"A run on {cluster} was requested. For its outcome: taskgov history {cluster}", markup=False)
 
 
 def stop(
     position: Annotated[Position | None, typer.Argument(help="Default: show the position.")] = None,
-    reason: Annotated[str, typer.Option("--reason", help="The reason, for people who find it on.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="The reason, for people who find the switch on.")] = "",
     stack: StackName = DEFAULT_STACK,
     *,
     form: Format = Form.TABLE,

@@ -107,7 +107,7 @@ def _refusal(status: int, answer: Mapping[str, Any], place: Deployed) -> Excepti
         return ERRORS[name](message)
     if status == 403:
         return RefusedError(
-            f"AWS did not let you call {place.entry_url}: {answer.get('Message', answer.get('message', 'forbidden'))}; "
+            f"AWS denied your call of {place.entry_url}: {answer.get('Message', answer.get('message', 'forbidden'))}; "
             "who may is in the policies of the stack's outputs (docs/operations.md)"
         )
     return UpstreamError(

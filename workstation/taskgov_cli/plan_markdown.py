@@ -31,7 +31,7 @@ _VERDICTS: Final = {
     Outcome.APPLY: "would be applied",
     Outcome.NEEDS_APPROVAL: "needs approval",
     Outcome.BLOCKED: "blocked",
-    Outcome.NO_PROGRESS: "blocked: the same was written before, and still stands",
+    Outcome.NO_PROGRESS: "blocked: the same was written before, without effect",
 }
 
 
@@ -91,7 +91,7 @@ def _head(plan: Plan, about: str) -> Iterator[str]:
     yield ""
     stopped = [verdict for verdict in plan.guardrails if not verdict.passed]
     for verdict in stopped:
-        remedy = f" To let it through: {escaped(verdict.remedy)}" if verdict.remedy else ""
+        remedy = f" To unblock it: {escaped(verdict.remedy)}" if verdict.remedy else ""
         yield f"* **{escaped(verdict.guardrail)}**: {escaped(verdict.because)}{remedy}"
     if stopped:
         yield ""

@@ -44,7 +44,7 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
 def stopped_table(plan: Plan) -> Grid:
     """Return the guardrails that stop a plan, or ask for approval."""
     rows = [(verdict.guardrail, verdict.because, verdict.remedy) for verdict in plan.guardrails if not verdict.passed]
-    return table("Stopped by", ("guardrail", "because", "what would let it through"), rows)
+    return table("Stopped by", ("guardrail", "because", "what would unblock it"), rows)
 
 
 def exit_code_of(plan: Plan, *, changes: int) -> int:

@@ -101,7 +101,7 @@ def _window(file: Path, days: float | None) -> Trace:
     trace = read_trace(file)
     window = trace if days is None else trace.between(0, days * DAY)
     if not window.jobs:
-        raise ValueError(f"{file} holds no GPU jobs with a run time, {trace.skipped} were left out")
+        raise ValueError(f"{file} has no GPU jobs with a run time, {trace.skipped} were left out")
     return window
 
 
@@ -129,7 +129,7 @@ def _outcomes(
 def _document(file: Path, teams: Iterable[str]) -> PolicyDocument:
     parsed = parse_policy(file.read_bytes())
     if parsed.document is None:
-        raise ValueError(f"{file} is no valid policy document; see: taskgov validate {file}")
+        raise ValueError(f"{file} is not a valid policy document; see: taskgov validate {file}")
     missing = sorted(set(teams) - {team.name for team in parsed.document.teams})
     if missing:
         raise ValueError(f"{file} has no team {', '.join(missing[:5])} of the trace; its teams must be the trace's")
@@ -143,7 +143,7 @@ def _failure_rates(text: str) -> tuple[float, float]:
 
 def _counts(folder: Path, policy: Path | None, unusable: Sequence[str], *, quiet: bool) -> CountsOutcome:
     if unusable:
-        raise ValueError(f"{folder} holds counts and no jobs: {' and '.join(unusable)} mean nothing there")
+        raise ValueError(f"{folder} has counts and no jobs: {' and '.join(unusable)} mean nothing there")
     with _progress(quiet=quiet) as progress:
         teams = replay_counts.read_counts(folder, _teller(progress, progress.add_task("reading counts", total=1.0)))
     rules = None if policy is None else _sharing(_document(policy, teams))

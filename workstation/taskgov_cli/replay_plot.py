@@ -55,7 +55,7 @@ def plot_jobs(title: str, outcomes: Sequence[Outcome], file: Path) -> None:
         used.set(title="GPUs held by admitted jobs", ylabel="GPUs")
         _over_time(waiting, outcomes, "waiting")
         waiting.set(
-            title="GPUs that queued jobs ask for (of those that start at some time)",
+            title="GPUs that queued jobs request (only jobs that start at some time)",
             ylabel="GPUs",
             xlabel="days since the first job",
         )
@@ -124,7 +124,7 @@ def _by_hour(axes: Any, counts: CountsOutcome) -> None:
         linewidth=0,
     )
     axes.plot(days, [hour.waiting for hour in counts.hours], color=THIRD, linewidth=1.5, label="waiting")
-    axes.set(title="GPUs running and idle, and GPUs waited for", ylabel="GPUs", xlabel="days")
+    axes.set(title="GPUs running, idle, and requested by waiting jobs", ylabel="GPUs", xlabel="days")
     axes.margins(x=0.005)
     axes.set_ylim(0, 1.15 * counts.gpus)
     axes.legend(loc="upper left", ncols=3)
@@ -138,7 +138,7 @@ def _counts_by_team(axes: Any, counts: CountsOutcome) -> None:
     )
     axes.set_yticks(places, [team.team for team in counts.by_team])
     axes.invert_yaxis()
-    axes.set(title="Who is idle and who waits", xlabel="GPU-hours")
+    axes.set(title="Idle and waiting GPUs by team", xlabel="GPU-hours")
     axes.grid(axis="x", color=LINE, linewidth=0.6)
     axes.legend(loc="lower right")
 

@@ -90,7 +90,7 @@ def read_trace(path: Path, instance_type: str | None = None) -> Trace:
         raise ValueError(f"{path} is not CSV: {error}") from error
     if known is not None:
         return known
-    raise ValueError(f"{path} is none of the known formats (Philly, openb, a folder of snapshots or of Helios counts)")
+    raise ValueError(f"{path} has none of the known formats (Philly, openb, a folder of snapshots or of Helios counts)")
 
 
 def _of_csv(path: Path) -> Trace | None:
@@ -141,7 +141,7 @@ def _snapshot_jobs(folder: Path) -> Iterator[Job]:
         for item in snapshot.kueue.workloads:
             last[named(item).key] = (item, instant(snapshot.taken_at) / SECOND)
     if not last:
-        raise ValueError(f"{folder} holds no snapshots with workloads (*.json, see `taskgov snapshot`)")
+        raise ValueError(f"{folder} has no snapshots with workloads (*.json, see `taskgov snapshot`)")
     for item, seen in last.values():
         yield _snapshot_job(item, seen)
 

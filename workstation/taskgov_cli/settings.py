@@ -102,9 +102,9 @@ def _wrong(key: str, value: object) -> str | None:
         guess = f"; did you mean {near[0]}?" if near else ""
         return f"there is no setting {printable(key)!r:.60}, only {', '.join(KEYS)}{guess}"
     if not isinstance(value, str) or not 0 < len(value.strip()) <= _LONGEST or printable(value) != value:
-        return f"{key} has to be text in quotes of 1 to {_LONGEST} characters, not {value!r:.60}"
+        return f"{key} must be text in quotes of 1 to {_LONGEST} characters, not {value!r:.60}"
     if key == "format" and value not in list(Form):
-        return f"format has to be one of {', '.join(Form)}, not {value!r:.60}"
+        return f"format must be one of {', '.join(Form)}, not {value!r:.60}"
     return None
 
 

@@ -182,7 +182,7 @@ def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
     names = {field.name for field in fields(Snapshot)}
     unknown = from_json(body).keys() - names - set(map(member_of, names))
     if unknown:
-        yield f"ignored, because this release has no such member: {', '.join(sorted(unknown))}"
+        yield f"ignored, because this release does not have these members: {', '.join(sorted(unknown))}"
     if not found.nodes and not found.gone:
         yield "it has no nodes, so there is no capacity"
     if found.kueue == KueueObjects():

@@ -73,7 +73,7 @@ def status(  # noqa: PLR0913 - the options of a command
         known = snapshots.known(snapshot, cluster, None, stack, context, rights)
         for name in team or ():
             if name not in (teams := visible_teams(known)):
-                raise typer.BadParameter(f"no team is called {name}; {nearest(name, teams)}", param_hint="--team")
+                raise typer.BadParameter(f"there is no team named {name}; {nearest(name, teams)}", param_hint="--team")
         starts = None if snapshot is not None or stack is None else _starts(stack, known)
         return _view(known, set(team or ()), starts)
 
@@ -114,7 +114,7 @@ def _of_teams(standing: ClusterUsage, teams: set[str]) -> ClusterUsage:
 def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> None:
     """Print one team as a person sees it who does not see all. Raises `UnknownNameError` for one that is not seen."""
     if team not in (teams := visible_teams(known)):
-        raise UnknownNameError(f"no team is called {team}; {nearest(team, teams)}")
+        raise UnknownNameError(f"there is no team named {team}; {nearest(team, teams)}")
     data, parts = _own(known, {team}, EXPLAINING_NEEDS)
     answer(data, parts, form, as_json=as_json)
 
@@ -186,7 +186,7 @@ def shown(
     yield _teams(standing, leases, starts, snapshot.taken_at)
     yield leases_table(leases)
     faults = [(node.name, node.instance_type, fault) for node in snapshot.nodes if (fault := node_fault(node))]
-    yield table("Nodes that take no work", ("node", "instance type", "because"), faults)
+    yield table("Nodes that accept no work", ("node", "instance type", "because"), faults)
 
 
 def _capacity(standing: ClusterUsage) -> RenderableType:

@@ -91,7 +91,7 @@ def _weights(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> 
             continue
         team, weight = found[1], int(found[2])
         if team not in (known := teams_of(snapshot)):
-            problems.append(f"--weight {value!r}: no team is called {team}; {nearest(team, known)}")
+            problems.append(f"--weight {value!r}: there is no team named {team}; {nearest(team, known)}")
         if (rule := WEIGHT.broken_rule(weight)) is not None:
             problems.append(f"--weight {value!r}: {rule}")
         weights[team] = weight
@@ -101,7 +101,7 @@ def _weights(snapshot: Snapshot, values: Iterable[str], problems: list[str]) -> 
 def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[KubernetesObject, ...]:
     """Return the workloads of the manifests in these files. Raises `ValueError` that names all that cannot be used."""
     if team is not None and team not in (known := teams_of(snapshot)):
-        raise ValueError(f"--as {team!r}: no team is called {team}; {nearest(team, known)}")
+        raise ValueError(f"--as {team!r}: there is no team named {team}; {nearest(team, known)}")
     manifests = [manifest for file in files for manifest in _manifests(file)]
     return workloads_of(manifests, snapshot, team) if files else ()
 
@@ -112,5 +112,5 @@ def _manifests(file: Path) -> list[dict[str, Any]]:
     except yaml.YAMLError as error:
         raise ValueError(f"{file} is no YAML: {error}") from error
     if not found or not all(isinstance(manifest, dict) for manifest in found):
-        raise ValueError(f"{file} holds no manifest")
+        raise ValueError(f"{file} has no manifest")
     return found

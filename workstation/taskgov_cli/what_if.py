@@ -195,7 +195,7 @@ def _courses(courses: tuple[Course, ...]) -> RenderableType:
         )
         for course in courses
     ]
-    return table("Over time, by the run times that are known", ("workload", "starts", "ends", "preempted #"), rows)
+    return table("Over time, with the known run times", ("workload", "starts", "ends", "preempted #"), rows)
 
 
 def _risks(risks: tuple[Risk, ...]) -> RenderableType:
@@ -203,7 +203,7 @@ def _risks(risks: tuple[Risk, ...]) -> RenderableType:
         (risk.workload, risk.lender, risk.instance_type, format_quantity(risk.resource, risk.size), risk.reason)
         for risk in risks
     ]
-    title = "Then at risk: preempted when the lender submits so much within its quota"
+    title = "Then at risk: preempted if the lender submits this much within its quota"
     return table(title, ("workload", "lender", "instance type", "submits #", "reason"), rows)
 
 

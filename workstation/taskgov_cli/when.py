@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from taskgov_cli.when_estimate import Earlier
 
 _MEMBERS: Final = (
-    "an estimate needs all queues and workloads, and your rights show only a part of them; "
+    "an estimate needs all queues and workloads, and you may read only some of them; "
     "a member of a team reads the estimates that a stack keeps: --stack NAME, without --runs, --history and --submit"
 )
-_NO_HISTORY: Final = "no history is given (--history, --stack), so run times count that are known"
+_NO_HISTORY: Final = "no history is given (--history, --stack), so only known run times count"
 _HIDDEN: Final = (
-    "no estimate: the stack keeps none of your team, or you may not read them (tag `team` of the role or session)"
+    "no estimate: the stack has none for your team, or you may not read them (tag `team` of the role or session)"
 )
 
 
@@ -115,7 +115,7 @@ def _submitted(known: Snapshot, file: Path, team: str | None) -> tuple[Snapshot,
     _check_all_is_seen(known)
     work = supposing.submitted([file], known, team)
     if len(work) != 1:
-        raise ValueError(f"{file} holds {len(work)} workloads; an estimate is of one")
+        raise ValueError(f"{file} holds {len(work)} workloads; an estimate needs exactly one")
     metadata = work[0]["metadata"]
     return suppose(known, Hypothesis(submitted=work)), f"{metadata['namespace']}/{metadata['name']}"
 

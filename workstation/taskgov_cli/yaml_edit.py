@@ -38,7 +38,7 @@ def _edits(
     text: str, node: yaml.Node, changes: Changes, shared: set[int], path: tuple[str | int, ...]
 ) -> Iterator[Edit]:
     if id(node) in shared:
-        raise ValueError(f"{'.'.join(map(str, path))} is shared by an anchor; write it out to have it changed")
+        raise ValueError(f"{'.'.join(map(str, path))} is shared by an anchor; write it out to change it")
     missing = {}
     for key, change in changes.items():
         value = _value(node, key)

@@ -18,8 +18,8 @@ def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownNameError(f"{name} may be {_listed(workload.shown for workload in found)}: say which")
-    raise UnknownNameError(f"no workload is called {name}; {_nearest(name, everyone)}")
+        raise UnknownNameError(f"{name} may be {_listed(workload.shown for workload in found)}: choose one")
+    raise UnknownNameError(f"there is no workload named {name}; {_nearest(name, everyone)}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

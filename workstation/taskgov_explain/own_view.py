@@ -25,17 +25,17 @@ LISTING_NEEDS: Final = frozenset({Part.WORKLOADS, Part.NODES, Part.PRIORITY_CLAS
 """What a list of tasks shows, beside what each borrows (`borrowing_unknown`)."""
 
 _SENTENCES: Final[Mapping[Part, str]] = {
-    Part.WORKLOADS: "tasks of other teams: who holds what, and who is before yours in line",
-    Part.CLUSTER_QUEUES: "other teams' quotas: what is lent, idle, borrowed from whom, and due by fair share",
+    Part.WORKLOADS: "tasks of other teams: who holds what, and which tasks are before yours in line",
+    Part.CLUSTER_QUEUES: "other teams' quotas: what is lent, idle, borrowed, from whom, and the fair shares",
     Part.COHORTS: "cohorts: quota that belongs to no team",
     Part.NODES: "nodes: the capacity, and whether there are machines for admitted tasks",
     Part.RESOURCE_FLAVORS: "resource flavors: which instance types suit a task",
-    Part.PRIORITY_CLASSES: "priority classes: what a class is worth, where a task does not say it",
+    Part.PRIORITY_CLASSES: "priority classes: the value of a class, if a task does not state it",
     Part.LIMIT_RANGES: "limit ranges: what they add to a task's requests, and which tasks are refused for them",
     Part.RUNTIME_CLASSES: "runtime classes: what they add to a task's requests",
     Part.QUOTAS: "compute quotas in SageMaker: the planned quotas of the teams",
     Part.CLUSTER_POLICY: "the cluster policy: whether idle quota is shared by weight",
-    Part.RECORDS: "what the stack keeps: the policy document, leases, who edited a quota",
+    Part.RECORDS: "what the stack stores: the policy document, leases, who edited a quota",
     Part.INSTANCES: "SageMaker's list of instances: those that have not joined the cluster",
 }
 _OWN_QUEUE_HIDDEN: Final = "quotas: neither your team's nor other teams'"

@@ -19,11 +19,11 @@ from taskgov_explain.pending import RULES
 from taskgov_explain.reasons import Reason
 from taskgov_explain.workload import NEXT_STEPS, WorkloadExplanation, asks_since, preemptions_in_words
 
-_ASK: Final = "somebody who sees all teams can ask more (taskgov explain)"
+_ASK: Final = "a person who sees all teams gets more details (taskgov explain)"
 _NEXT_STEPS: Final = {
-    Reason.EXCEEDS_MAX_QUOTA: f"ask for less, or for more quota; {_ASK}",
+    Reason.EXCEEDS_MAX_QUOTA: f"request less, or ask for more quota; {_ASK}",
     Reason.WAITING_FOR_QUOTA: f"wait; {_ASK}",
-    Reason.ADMITTED_WAITING_FOR_NODES: "see why nodes are missing; the quota is reserved",
+    Reason.ADMITTED_WAITING_FOR_NODES: "find out why nodes are missing; the quota is reserved",
 }
 _SCHEDULER_NEEDED: Final = frozenset(
     {
@@ -117,9 +117,9 @@ def _as_kueue_says(case: Case) -> tuple[Reason, str]:
     condition = case.conditions.get("QuotaReserved")
     said = str(condition.message).rstrip(".") if condition is not None and not condition.status else ""
     if not said:
-        return Reason.PENDING_EVALUATION, "Kueue has not yet said what it waits for."
+        return Reason.PENDING_EVALUATION, "Kueue has not yet stated what it waits for."
     if said.startswith("Preempted to accommodate"):
-        return Reason.PENDING_EVALUATION, "It was preempted, and Kueue has not said since then what it waits for."
+        return Reason.PENDING_EVALUATION, "It was preempted, and Kueue has not stated since then what it waits for."
     reason = Reason.WAITING_FOR_QUOTA
     if "> maximum capacity" in said:
         reason = Reason.EXCEEDS_MAX_QUOTA

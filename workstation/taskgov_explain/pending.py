@@ -45,8 +45,8 @@ def _not_governed(case: Case) -> str | None:
     if case.workload.queue or case.admission:
         return None
     on_pods = (case.item["metadata"].get("annotations") or {}).get(QUEUE_ON_PODS)
-    where = f" (its pod template names {on_pods}, where Kueue does not look)" if on_pods else ""
-    return f"{case.named.shown} names no queue{where}: no quota is counted for it, and none is kept for it."
+    where = f" (its pod template names {on_pods}, which Kueue does not read)" if on_pods else ""
+    return f"{case.named.shown} names no queue{where}: it uses no quota, and none is reserved for it."
 
 
 def _deactivated(case: Case) -> str | None:
@@ -107,11 +107,11 @@ def _suspended(case: Case) -> str | None:
     if not case.is_pending:
         return None
     if case.holds("WaitingForReplacementPods"):
-        return "It waits for pods that replace failed ones, and stays out of the queue until they are there."
+        return "It waits for pods that replace failed ones, and stays out of the queue until they exist."
     _, back = read_requeue_state(case.item.get("status") or {})
     if back is None or _timed_out(case):
         return _as_kueue_says(case, Reason.SUSPENDED)
-    until = "until somebody lets it back" if back == NEVER_AGAIN else f"until {moment(back):%Y-%m-%d %H:%M:%S}"
+    until = "until it is released" if back == NEVER_AGAIN else f"until {moment(back):%Y-%m-%d %H:%M:%S}"
     return f"It was evicted ({_evicted_by(case)}) and stays out of the queue {until}."
 
 
@@ -137,7 +137,7 @@ def _waiting_for_pods_ready(case: Case) -> str | None:
         return None
     _, back = read_requeue_state(case.item.get("status") or {})
     if back is not None and _timed_out(case):
-        return f"Its pods were not ready in time; it comes back into the queue at {moment(back):%Y-%m-%d %H:%M:%S}."
+        return f"Its pods were not ready in time; it returns to the queue at {moment(back):%Y-%m-%d %H:%M:%S}."
     condition = case.conditions.get("QuotaReserved")
     if condition is not None and not condition.status and condition.reason == WAITING:
         return f"Kueue says: {condition.message}."
@@ -155,8 +155,8 @@ def _waiting_for_quota(case: Case) -> str | None:
         return None
     if case.assignment is not None and case.assignment.mode == FIT:
         if not (ahead := _taking(case)):
-            return "There is room for it now, but those before it take it from one another and do not come to rest."
-        return f"There is room for it now, but those before it take it: {', '.join(ahead)}."
+            return "There is room for it now, but the workloads before it preempt one another endlessly."
+        return f"There is room for it now, but workloads before it take it: {', '.join(ahead)}."
     if case.victims:
         return f"It could preempt {len(case.victims)} workload(s), but others are before it in line."
     return f"{case.named.shown} requests more than is free: {_shortfall_words(case)}."
@@ -173,11 +173,11 @@ def _pending_evaluation(case: Case) -> str | None:
     if not case.is_pending:
         return None
     ahead = _taking(case)
-    before = f" after {len(ahead)} before it in line ({', '.join(ahead)})" if ahead else ""
+    before = f" (before it in line: {', '.join(ahead)})" if ahead else ""
     if case.victims and case.assignment is not None and case.assignment.mode != FIT:
         others = ", ".join(case.shown(victim.workload) for victim in case.victims)
-        return f"The scheduler has yet to look at it{before}; it will preempt {others}."
-    return f"There is quota for it; the scheduler has yet to look at it{before}."
+        return f"The scheduler has not considered it yet{before}; it will preempt {others}."
+    return f"There is quota for it; the scheduler has not considered it yet{before}."
 
 
 def _being_preempted(case: Case) -> str | None:

@@ -82,10 +82,10 @@ def broken_rules(
     names, seen = set(teams), dict[tuple[str, str], list[str]]()
     for setting in settings:
         if setting.team not in names:
-            yield setting, f"no team is called {setting.team}; {nearest(setting.team, names)}"
+            yield setting, f"there is no team named {setting.team}; {nearest(setting.team, names)}"
         if (instance := table.resources_of(setting.instance_type)) is None:
             known = nearest(setting.instance_type, {*KNOWN_TYPES, *table.overrides})
-            yield setting, f"no instance type is called {setting.instance_type}; {known}"
+            yield setting, f"there is no instance type named {setting.instance_type}; {known}"
         else:
             yield from ((setting, rule) for rule in _not_offered(setting, instance))
         if not float(setting.amount).is_integer() and setting.part not in _FRACTIONAL:
@@ -105,7 +105,7 @@ def _not_offered(setting: QuotaSetting, instance: InstanceResources) -> Iterator
         yield f"{setting.instance_type} has no accelerators"
     if setting.is_partition and setting.part not in instance.mig_profiles:
         profiles = ", ".join(instance.mig_profiles) or "none"
-        yield f"{setting.instance_type} has no such MIG profile: {profiles}"
+        yield f"{setting.instance_type} has no MIG profile {profiles}"
 
 
 def _row(

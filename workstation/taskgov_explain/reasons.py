@@ -13,7 +13,7 @@ class Reason(StrEnum):
 
     FINISHED = "Finished"
     NOT_GOVERNED = "NotGoverned"
-    """It names no queue: no quota is counted for it, and none is kept for it."""
+    """It names no queue: it uses no quota, and none is reserved for it."""
     DEACTIVATED = "Deactivated"
     """Somebody (or a limit of retries) set `spec.active` to false."""
     ON_HOLD = "OnHold"
@@ -37,7 +37,7 @@ class Reason(StrEnum):
     WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads"
     """Others were preempted for it and have not stopped yet."""
     PENDING_EVALUATION = "PendingEvaluation"
-    """Nothing stands in its way: the scheduler has yet to look at it."""
+    """Nothing stands in its way: the scheduler has not considered it yet."""
     BEING_PREEMPTED = "BeingPreempted"
     """It was evicted and still holds its quota."""
     ADMITTED_WAITING_FOR_NODES = "AdmittedWaitingForNodes"

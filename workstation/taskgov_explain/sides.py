@@ -104,7 +104,7 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
     except LoopError as error:
         calm.write(changes)
         at_once = calm.settle(Budget(steps))
-        said = () if at_once.loop else (f"{error}; the plan was played as written at once",)
+        said = () if at_once.loop else (f"{error}; the plan was simulated as one write",)
         new = {key: loss for key, loss in _losses(at_once).items() if key not in before.preempted}
         return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
     preempted = Counter(victim.workload for victim in rest.preempted) + Counter(played.losses.keys())

@@ -51,7 +51,7 @@ def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> It
     for setting in settings:
         for family in _families_of(snapshot, setting.team):
             if stands_for(family, setting.instance_type):
-                rule = f"the document promises it by family {family}: suppose another document (--policy)"
+                rule = f"the document promises it by family {family}: use another document (--policy)"
                 yield setting, rule
     if snapshot.policy is not None and snapshot.policy.capacity.basis is CapacityBasis.ALLOCATABLE:
         rule = "must be set in parts where capacity.basis is allocatable"
@@ -135,7 +135,7 @@ def _change_team(
         )
         return replace(snapshot, policy=policy.model_copy(update={"teams": teams}))
     if team not in (known := teams_of(snapshot)):
-        raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
+        raise UnknownNameError(f"there is no team named {team}; {nearest(team, known)}")
     changed = (written(quota) if quota.compute_quota_target.team_name == team else quota for quota in quotas)
     return replace(snapshot, quotas=tuple(changed))
 

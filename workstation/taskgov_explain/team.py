@@ -90,7 +90,7 @@ def explain_team(snapshot: Snapshot, team: str) -> TeamExplanation:
             *(line.team for line in plan.allocations),
             *(team_standing.usage.team for team_standing in standing.teams),
         }
-        raise UnknownNameError(f"no team is called {team}; {nearest(team, known)}")
+        raise UnknownNameError(f"there is no team named {team}; {nearest(team, known)}")
     return TeamExplanation(
         team=team,
         governed=_governed(snapshot, team),
@@ -111,7 +111,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
         why = "The policy document breaks rules" if snapshot.policy_violations else "There is no policy document"
         return f"{why}: today's quota is the promise, and nothing changes it."
     if policy.shared_pool is not None and policy.shared_pool.team == team:
-        return "It is the shared pool: it takes what is left of the capacity, and only lends."
+        return "It is the shared pool: it holds the remaining capacity, and only lends."
     if team in policy.guardrails.freeze:
         return "The document freezes it: its quota is left as it is."
     promise = _promise(policy, team)
@@ -226,14 +226,14 @@ def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     if standing.entitlement is not None:
         parts.append(f"fair sharing gives it {standing.entitlement}")
     if standing.infinite_share:
-        parts.append("has weight 0 and borrows: everybody else goes first")
+        parts.append("has weight 0 and borrows: all others come first")
     return f"{usage.team} {', '.join(parts)}."
 
 
 def _pending(standing: ClusterUsage, team: str) -> str:
     waiting = next((pending for pending in standing.pending if pending.team == team), None)
     if waiting is None:
-        return "Nothing of it waits."
+        return "None of its work waits."
     since = f"{waiting.oldest_since:%Y-%m-%d %H:%M}"
     return f"{waiting.workloads} workload(s) wait, for {waiting.accelerators} accelerators, the oldest since {since}."
 

@@ -47,15 +47,15 @@ NEXT_STEPS: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.NOT_GOVERNED: "label the job with kueue.x-k8s.io/queue-name: <the team's local queue>",
         Reason.DEACTIVATED: "set spec.active of the Workload to true once the cause is fixed",
-        Reason.ON_HOLD: "ask the administrator who stopped the queue; a switched-off quota stops it too",
-        Reason.MISCONFIGURED: "see that the team has a compute quota, and that the job names its local queue",
+        Reason.ON_HOLD: "ask the administrator who stopped the queue; a disabled quota stops it too",
+        Reason.MISCONFIGURED: "check that the team has a compute quota, and that the job names its local queue",
         Reason.NO_MATCHING_FLAVOR: "change the pods' node selector, affinity or tolerations, or ask for quota there",
-        Reason.REQUEST_NEVER_FITS: "ask for what one node offers to pods (its allocatable), with more pods instead",
-        Reason.EXCEEDS_MAX_QUOTA: "ask for less, or for one of the changes below",
+        Reason.REQUEST_NEVER_FITS: "request at most what one node offers (its allocatable), with more pods instead",
+        Reason.EXCEEDS_MAX_QUOTA: "request less, or ask for one of the changes below",
         Reason.WAITING_FOR_QUOTA: "wait, or ask for one of the changes below",
         Reason.WAITING_FOR_PREEMPTED_WORKLOADS: "wait until their pods are gone",
-        Reason.PENDING_EVALUATION: "wait: the scheduler looks at it in one of its next cycles",
-        Reason.ADMITTED_WAITING_FOR_NODES: "see why nodes are missing (taskgov status); the quota is reserved",
+        Reason.PENDING_EVALUATION: "wait: the scheduler considers it in one of its next cycles",
+        Reason.ADMITTED_WAITING_FOR_NODES: "find out why nodes are missing (taskgov status); the quota is reserved",
     }
 )
 
@@ -230,9 +230,7 @@ def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | No
     if first is not None:
         when = moment(first)
         wait = when - case.snapshot.taken_at
-        return when, "in the next cycles" if wait < timedelta(
-            seconds=1
-        ) else f"in {wait}, by the run times that are known"
+        return when, "in the next cycles" if wait < timedelta(seconds=1) else f"in {wait}, with the known run times"
     if not known:
         return None, "not known: run times are unknown; give --runs NAME=2h, or maximumExecutionTimeSeconds in the job"
-    return None, "not by the run times that are known"
+    return None, "not with the known run times"

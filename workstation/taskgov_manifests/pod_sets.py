@@ -70,7 +70,7 @@ def _pods(job: Field, beside: tuple[Manifest, ...]) -> Pods:
     read = _KINDS.get(kind)
     if read is None:
         why = _NOT_QUEUED.get(str(kind), f"queues govern {', '.join(KINDS)}")
-        raise ManifestError(f"{kind} is no kind of job that queues govern here: {why}")
+        raise ManifestError(f"{kind} is not a kind of job that can be queued here: {why}")
     return read(job)
 
 
@@ -248,7 +248,7 @@ def _endpoint_pods(job: Field) -> Pods:
     }
     template = Field({"spec": pod}, worker.location, job.problems).template()
     if worker.at("resources").value is None:
-        worker.at("resources").refuse("must say what a replica requests")
+        worker.at("resources").refuse("must state what a replica requests")
     yield "main", 1, template
 
 
@@ -279,9 +279,9 @@ QUEUED_BY_REPLICA: Final = frozenset({"Deployment", "LeaderWorkerSet", "Inferenc
 """Kinds of which Kueue admits each replica by itself."""
 _NOT_QUEUED: Final[Mapping[str, str]] = {
     "CronJob": "its Jobs are queued; submit a Job with its jobTemplate",
-    "DaemonSet": "Kueue leaves DaemonSets alone",
+    "DaemonSet": "Kueue does not queue DaemonSets",
     "ReplicaSet": "submit its Deployment",
-    "JumpStartModel": "it does not say what its pods ask for; submit an InferenceEndpointConfig that does",
+    "JumpStartModel": "it does not state the requests of its pods; submit an InferenceEndpointConfig that does",
     "SparkApplication": "Spark's memory overhead is not modelled; submit a Job that requests as much",
 }
 """Kinds that people may take for jobs, each with what to do."""

@@ -34,7 +34,7 @@ def job_pods(spec: Field) -> Pods:
     """Give a Ray cluster and what submits to it: a pod of its own, a container of the head, or a person."""
     mode = spec.at("submissionMode").value or "K8sJobMode"
     if spec.at("rayClusterSpec").value is None:
-        spec.at("rayClusterSpec").refuse("must be there: a job on a cluster that runs already is not queued")
+        spec.at("rayClusterSpec").refuse("is required: a job on a running cluster is not queued")
         return
     cluster = spec.at("rayClusterSpec")
     submitter = {"name": "ray-job-submitter", "resources": _SUBMITTER}

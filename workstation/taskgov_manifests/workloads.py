@@ -152,7 +152,7 @@ def _workload(
     queue = labels.get(QUEUE_NAME_LABEL, "")
     namespace = namespace_of(team) if team else metadata.get("namespace") or namespace_of_local_queue(queue)
     if not namespace:
-        raise ManifestError("says no namespace: write metadata.namespace, or give its team")
+        raise ManifestError("has no namespace: write metadata.namespace, or give its team")
     on_pods = None if team else queue_on_pods_only(job)
     if "queueName" not in spec or team:
         spec = {**spec, "queueName": local_queue_of(team) if team else queue}
@@ -200,9 +200,7 @@ def _group_workload(pods: Sequence[Manifest], snapshot: Snapshot, team: str | No
     total = _total(pods)
     fast = (_metadata(first).get("annotations") or {}).get(GROUP_FAST) == "true"
     if len(pods) > total or (len(pods) < total and not fast):
-        rule = (
-            f"the group {group} has {len(pods)} of its {total} pods here: give all of them, Kueue admits them together"
-        )
+        rule = f"the group {group} has {len(pods)} of its {total} pods here: submit all, Kueue admits them together"
         raise ManifestError(rule)
     if len(queues := {str(labels_as_stored(member).get(QUEUE_NAME_LABEL)) for member in pods}) > 1:
         raise ManifestError(f"pods of the group {group} name different queues: {', '.join(sorted(queues))}")

@@ -50,7 +50,7 @@ WHAT_NEXT: Final = {
     "needs-approval": "Another person approves it: taskgov approve {plan}",
     "planned": "The stack is in plan mode and wrote nothing. This plan alone: taskgov apply {plan} --yes; "
     "from now on: sam deploy --parameter-overrides ApplyMode=apply",
-    "blocked": "A guardrail or the document blocked it; the plan names it, and what would let it pass",
+    "blocked": "A guardrail or the document blocked it; the plan names it, and what would unblock it",
     "stopped": "It was stopped early; its writes are safe, and the next run does the rest: taskgov history {cluster}",
 }
 

@@ -106,7 +106,7 @@ class Review:
         if not is_same:
             raise RefusedError(
                 f"{self.plan_id or 'a plan without changes'} was reviewed, and the document leads to {plan.plan_id} "
-                "now: the document or the cluster moved. Nothing was written; plan again, and review that"
+                "now: the document or the cluster has changed. Nothing was written; plan again, and review the new plan"
             )
 
 

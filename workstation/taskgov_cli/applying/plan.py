@@ -78,7 +78,7 @@ class OnePlan:
             fresh = self.again()  # a run may have written before the lock was ours
             if fresh.outcome is Outcome.NEEDS_APPROVAL:
                 raise RefusedError(
-                    "another person has to approve these changes, and only the runs of a stack in apply mode ask for "
+                    "another person has to approve these changes, and only runs of a stack in apply mode request "
                     "that: sam deploy --parameter-overrides ApplyMode=apply"
                 )
             if fresh.outcome is not Outcome.APPLY:

@@ -45,13 +45,13 @@ def authentication_mode(eks: Read[EksCluster], names: Names) -> Diagnosis:
     if isinstance(eks, Unknown):
         return unknown(check, eks.reason)
     if eks.authentication_mode != "CONFIG_MAP":
-        return ok(check, f"{eks.name} takes access entries ({eks.authentication_mode})")
+        return ok(check, f"{eks.name} accepts access entries ({eks.authentication_mode})")
     change = (
         f"aws eks update-cluster-config --region {names.region} --name {eks.name} "
         "--access-config authenticationMode=API_AND_CONFIG_MAP"
     )
     note = "Entries of the ConfigMap stay in force; the mode cannot be changed back."
-    return failed(check, f"{eks.name} takes no access entries (CONFIG_MAP)", change, note=note)
+    return failed(check, f"{eks.name} does not accept access entries (CONFIG_MAP)", change, note=note)
 
 
 def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diagnosis:
@@ -105,7 +105,9 @@ def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagno
         return unknown(check, found.reason)
     denied = [permission for permission in found if permission.decision != "allowed"]
     if not denied:
-        return ok(check, f"{len(found)} permissions of {len({permission.role for permission in found})} roles hold")
+        return ok(
+            check, f"{len(found)} permissions of {len({permission.role for permission in found})} roles are granted"
+        )
     said = "; ".join(
         f"{permission.role} may not {permission.action} on {permission.resource}{_by(permission)}"
         for permission in denied
@@ -115,7 +117,7 @@ def iam_permissions(found: Read[tuple[Permission, ...]], names: Names) -> Diagno
     outside = [permission for permission in denied if permission not in plain]
     if outside:
         fix.append(f"aws cloudformation describe-stacks --stack-name {names.stack} --query Stacks[0].Parameters")
-    note = "A permission that is denied from outside of the role has to be given there." if outside else ""
+    note = "A permission that is denied outside the role has to be granted there." if outside else ""
     return failed(check, said, *fix, note=note)
 
 

@@ -81,10 +81,10 @@ def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:
         return unknown(check, stack.reason)
     named = stack.outputs.get("Approvers")
     if named is None:
-        return unknown(check, f"stack {names.stack} has no output Approvers: it is older")
+        return unknown(check, f"stack {names.stack} has no output Approvers: it is of an older release")
     if named == "none":
-        return ok(check, "Approvers names nobody: one person can put a document into force and approve what follows")
-    return ok(check, f"{named} may approve; nobody approves what follows from a document of his own")
+        return ok(check, "Approvers is empty: one person can put a document into force and approve its plans")
+    return ok(check, f"{named} may approve; authors cannot approve the plans of their own documents")
 
 
 def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: Names) -> Diagnosis:
@@ -100,7 +100,7 @@ def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: 
             if isinstance(reading, Unknown):
                 return unknown(check, f"trail {trail.name}: {reading.reason}")
     region = f"--region {names.region}"
-    without = "edits of quotas and calls on the cluster are seen at the hourly resync only"
+    without = "edits of quotas and calls on the cluster are found only by the hourly resync"
     for trail in trails:
         if trail.records_writes is True:
             start = f"aws cloudtrail start-logging {region} --name {trail.name}"
@@ -112,8 +112,8 @@ def cloud_trail(trails: Read[tuple[Trail, ...]], cluster: Read[Cluster], names: 
             f"aws cloudtrail put-event-selectors {region} --trail-name {name} --event-selectors {shlex.quote(wanted)}"
         )
         start = f"aws cloudtrail start-logging {region} --name {name}"
-        because = f"no trail records management events that write, so {without}"
-        note = "put-event-selectors replaces the trail's selectors: add to its list what it records already."
+        because = f"no trail logs write management events, so {without}"
+        note = "put-event-selectors replaces the trail's selectors: add those that it already has to the list."
         return failed(check, because, select, *([] if trails[0].logging else [start]), note=note)
     return failed(check, f"the Region has no trail, so {without}", *_new_trail(cluster, names))
 
@@ -132,11 +132,11 @@ def subscriptions(found: Read[tuple[Subscription, ...]], names: Names) -> Diagno
         subscription = found[0]
         because = f"{subscription.endpoint} has not confirmed the subscription, so nobody receives notices"
         again = f"{subscribe} {subscription.protocol} --notification-endpoint {subscription.endpoint}"
-        note = "Confirm by the link in the message from SNS; the command sends it once more."
+        note = "Confirm with the link in the message from SNS; the command sends it again."
         return failed(check, because, again, note=note)
     because = "nobody is subscribed to the topic of notices, alarms and requests for approval"
     fix = f"{subscribe} email --notification-endpoint YOU@EXAMPLE.COM"
-    return failed(check, because, fix, note="Put in your own address; or deploy with the parameter AlarmEmail.")
+    return failed(check, because, fix, note="Use your own address; or deploy with the parameter AlarmEmail.")
 
 
 def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Names) -> Diagnosis:
@@ -149,7 +149,7 @@ def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Name
     if found.body is None:
         if isinstance(cluster, Unknown):
             return unknown(check, cluster.reason)
-        because = f"there is no document {at}: the cluster is measured, and nothing is governed"
+        because = f"there is no document {at}: the cluster is measured, but not governed"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
     fetch = f"aws s3 cp {at} {file}"
     parsed = parse_policy(found.body)
@@ -157,10 +157,13 @@ def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Name
         broken = "; ".join(map(str, parsed.violations))
         fix = (fetch, f"taskgov validate {file}", put)
         return failed(
-            check, f"{at} breaks {len(parsed.violations)} rules: {broken}", *fix, note="Correct it in between."
+            check,
+            f"{at} breaks {len(parsed.violations)} rules: {broken}",
+            *fix,
+            note="Correct the document in between.",
         )
     if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
-        because = f"{at} is of another cluster ({parsed.document.cluster.arn})"
+        because = f"{at} belongs to another cluster ({parsed.document.cluster.arn})"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
     return ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
 
@@ -171,13 +174,13 @@ def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:
     if isinstance(trace, Unknown):
         return unknown(check, trace.reason)
     if trace.seconds is not None:
-        return ok(check, f"an event on the bus was taken in after {trace.seconds:.0f} s, and started nothing")
+        return ok(check, f"an event on the bus was received after {trace.seconds:.0f} s, and started nothing")
     waiting = "--attribute-names ApproximateNumberOfMessages"
     look = [
         f"aws sqs get-queue-attributes --region {names.region} --queue-url {names.output(queue)} {waiting}"
         for queue in ("IntakeQueueUrl", "IntakeDeadLetterQueueUrl", "DeliveryDeadLetterQueueUrl")
     ]
-    because = f"a test event ({trace.token}) was not taken in within {trace.waited:.0f} s"
+    because = f"a test event ({trace.token}) was not received within {trace.waited:.0f} s"
     note = "The runbooks docs/runbooks/intake-delayed.md and docs/runbooks/delivery-dead-letters.md say what to do."
     return failed(check, because, *look, note=note)
 

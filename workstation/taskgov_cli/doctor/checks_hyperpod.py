@@ -43,7 +43,7 @@ def hyperpod_cluster(cluster: Read[Cluster], names: Names) -> Diagnosis:
     if cluster.eks_arn is None:
         return failed(
             check,
-            f"{cluster.name} is not orchestrated by EKS, and task governance needs Kueue",
+            f"{cluster.name} is not orchestrated by EKS, but task governance needs Kueue",
             note="The orchestrator of a cluster cannot be changed: create one with Orchestrator.Eks.",
         )
     if cluster.status != "InService":
@@ -64,8 +64,8 @@ def kubernetes_version(eks: Read[EksCluster], names: Names) -> Diagnosis:
         f"aws eks update-cluster-version --region {names.region} --name {eks.name} --kubernetes-version 1.{step}"
         for step in range(minor + 1, OLDEST_KUBERNETES[1] + 1)
     ]
-    note = "Each takes some minutes; wait for the cluster to be ACTIVE in between."
-    return failed(check, f"Kubernetes {eks.version}, and the add-on needs 1.30 or newer", *steps, note=note)
+    note = "Each update takes some minutes; wait for the cluster to be ACTIVE in between."
+    return failed(check, f"Kubernetes {eks.version}, but the add-on needs 1.30 or newer", *steps, note=note)
 
 
 def add_on(found: Read[AddOn | None], names: Names) -> Diagnosis:
@@ -92,7 +92,7 @@ def add_on(found: Read[AddOn | None], names: Names) -> Diagnosis:
         check,
         f"the add-on {found.version} is active; EKS offers {found.newest}",
         f"aws eks update-addon {at} --addon-version {found.newest}",
-        note="From before 1.5 the upgrade is known to fail on storedVersions of Kueue's CRDs." if old else "",
+        note="An upgrade from a version before 1.5 is known to fail on storedVersions of Kueue's CRDs." if old else "",
     )
 
 
@@ -138,7 +138,7 @@ def _owners(definitions: list[KueueDefinition]) -> list[str]:
         for owner in definition.owners
         if owner not in EKS_MANAGERS
     }
-    return sorted(helm | plain) or ["nobody that is installed"]
+    return sorted(helm | plain) or ["a manager that is not installed"]
 
 
 def _removal(deployment: KueueDeployment, *, installed: bool) -> str:

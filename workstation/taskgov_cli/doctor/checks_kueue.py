@@ -24,8 +24,8 @@ def kueue_version(kueues: Read[Kueues], add_on: Read[AddOn | None]) -> Diagnosis
     release = _by_image(kueues) or _by_add_on(add_on)
     if release is None:
         unread = (found.reason for found in (kueues, add_on) if isinstance(found, Unknown))
-        because = next(unread, "neither the image of its manager nor an add-on says it")
-        return unknown(check, f"which Kueue the cluster runs is not known: {because}", LOOK)
+        because = next(unread, "neither the image of its manager nor an add-on states it")
+        return unknown(check, f"the version of the cluster's Kueue is not known: {because}", LOOK)
     if is_followed(release):
         return ok(check, f"Kueue {release}; the scheduling model follows {FOLLOWED}")
     differences = said_differences(release)

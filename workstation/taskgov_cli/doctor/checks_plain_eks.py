@@ -73,7 +73,7 @@ def kueue(kueues: Read[Kueues], add_on: Read[AddOn | None]) -> Diagnosis:
         extra = [
             f"kubectl delete deployment {other.name} --namespace {other.namespace}" for other in kueues.deployments[1:]
         ]
-        return failed(check, f"several Kueues would fight over the same queues: {found}", *extra, note=note)
+        return failed(check, f"several installations of Kueue would write the same queues: {found}", *extra, note=note)
     return _kueue_release(kueues.deployments[0])
 
 
@@ -81,10 +81,12 @@ def _kueue_release(kueue: KueueDeployment) -> Diagnosis:
     check, found = "kueue", _said(kueue)
     release = _RELEASE.search(kueue.image)
     if release is None:
-        return warning(check, f"the image does not say which Kueue it is: {found}", note="It has to be 0.15 or later.")
+        return warning(
+            check, f"the image does not state the version of Kueue: {found}", note="It must be 0.15 or later."
+        )
     if (int(release[1]), int(release[2])) < OLDEST_KUEUE:
-        note = "Its release notes say how to upgrade, one minor version at a time where they ask for it."
-        return failed(check, f"Kueue has to be 0.15 or later: {found}", INSTALL, note=note)
+        note = "Its release notes describe how to upgrade, one minor version at a time if they require it."
+        return failed(check, f"Kueue must be 0.15 or later: {found}", INSTALL, note=note)
     return ok(check, f"{found}, at least 0.15")
 
 

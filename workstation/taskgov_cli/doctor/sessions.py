@@ -103,7 +103,7 @@ def session_names(found: Read[SessionRoles], names: Names) -> Diagnosis:
             'Give each statement that lets people assume it the condition {"StringEquals": {"sts:RoleSessionName": '
             '"${aws:username}"}} (aws iam update-assume-role-policy), or take the role out of NamedSessionRoles.'
         )
-        return failed(CHECK, f"two sessions of one role count as two persons: {said}", *look, note=note)
+        return failed(CHECK, f"two sessions of one role count as two people: {said}", *look, note=note)
     if found.unseen:
         return unknown(CHECK, f"cannot see {'; '.join(found.unseen)}", note="iam:GetRole and iam:ListRoles read roles.")
     if not found.roles:

@@ -36,7 +36,7 @@ def governor(found: Read[Governor], names: Names) -> Diagnosis:
         note = "Only when that stack is gone, or its ApplyMode is plan; see docs/runbooks/restored-state.md."
         return failed(check, f"{said_claim(claims[0])} governs {names.cluster}", hand_over, note=note)
     if stamp is None:
-        return ok(check, f"no run has looked at {names.cluster} yet, and no stack has tagged it")
+        return ok(check, f"no run has read {names.cluster} yet, and no stack has tagged it")
     mine = f"lineage {stamp.lineage}, serial {stamp.serial}"
     if stamp.restored is not None:
         because = f"{mine}: state found restored at {stamp.restored.at:%Y-%m-%d %H:%M} UTC ({stamp.restored.loss})"

@@ -49,7 +49,7 @@ def co_owned_rule(owners: Mapping[str, str], typed: CoOwnedPolicy | None, *, may
     for quota, tool in owners.items():
         typer.echo(f"{quota} was last changed by {tool}.")
     chosen: CoOwnedPolicy = typer.prompt(
-        "Quotas that a tool keeps too: keep (plans leave them to it) or govern (docs/terraform.md)",
+        "Quotas that a tool manages too: keep (plans leave them to it) or govern (docs/terraform.md)",
         default=CoOwnedPolicy.KEEP.value,
         value_proc=_co_owned_in,
     )
@@ -64,14 +64,14 @@ def _co_owned_in(text: str) -> CoOwnedPolicy:
 
 
 def _asked(types: list[str]) -> FirstTeams | None:
-    typer.echo("No team has a quota here. Name the teams to begin with, or press Enter to write an empty document.")
+    typer.echo("No team has a quota here. Name the first teams, or press Enter to write an empty document.")
     teams = typer.prompt(
-        "Teams, by commas (research:2 for two parts)", default="", show_default=False, value_proc=_teams_in
+        "Teams, separated by commas (research:2 for two parts)", default="", show_default=False, value_proc=_teams_in
     )
     if not teams:
         return None
     chosen = typer.prompt(
-        f"Instance types, by commas, of {', '.join(types)}",
+        f"Instance types, separated by commas, out of {', '.join(types)}",
         default="all",
         value_proc=lambda text: _types_in(text, types),
     )

@@ -204,17 +204,15 @@ def _show(draft: Draft, known: Snapshot, file: Path, beside: Path | None) -> Non
     out.print(table(f"Found in {known.cluster.name}", columns, rows))
     if draft.quotas:
         teams = [_team_row(team) for team in draft.document["teams"]]
-        out.print(table("Teams, as their quotas stand", ("team", "quota", "sharing", "weight #"), teams))
+        out.print(table("Teams and their present quotas", ("team", "quota", "sharing", "weight #"), teams))
     elif draft.wanted is not None:
         teams = [_team_row(team) for team in draft.document["teams"]]
-        out.print(
-            table(f"Teams to begin with, style {draft.wanted.style}", ("team", "quota", "sharing", "weight #"), teams)
-        )
+        out.print(table(f"First teams, style {draft.wanted.style}", ("team", "quota", "sharing", "weight #"), teams))
     for sentence in undecided(draft, known):
         out.print(Text.assemble(("Decide: ", "yellow"), sentence), soft_wrap=True)
     does = f"makes {counted(len(draft.plan.changes), 'change')}" if draft.plan.changes else "changes nothing"
     if beside is None:
-        said = f"{file.parent / FILE} is another program's and stays; editors need: taskgov schema -o PLACE"
+        said = f"{file.parent / FILE} was not written by taskgov and is kept; for editors, run: taskgov schema -o PLACE"
         out.print(Text(f"{said}, and its address in the first line of {file}"), soft_wrap=True)
     else:
         out.print(Text(f"Wrote {beside}: editors check the document with it"), soft_wrap=True)

@@ -49,17 +49,19 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
                 "bring nodes back."
             )
         elif supply.promised and not supply.nodes:
-            found.append(f"Quotas promise {supply.promised:g} {supply.instance_type}, of which there are no nodes.")
+            found.append(
+                f"Quotas promise {supply.promised:g} {supply.instance_type}, but there are no nodes of that type."
+            )
         elif supply.promised < supply.usable and not _pool_is_native(snapshot) and draft.wanted is None:
             left = supply.usable - supply.promised
             found.append(
-                f"{left:g} of {supply.usable} {supply.instance_type} are promised to nobody: add a sharedPool?"
+                f"{left:g} of {supply.usable} {supply.instance_type} are not promised to any team: add a sharedPool?"
             )
     found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
     found += [f"Quota {omitted.quota.name} is not in the document: {omitted.because}." for omitted in draft.left_out]
     if foreign := [quota.name for quota in draft.quotas if quota.status == FOREIGN]:
         found.append(
-            f"Somebody else made {', '.join(foreign)}: no plan touches them until `taskgov adopt` takes them over."
+            f"Somebody else made {', '.join(foreign)}: no plan changes them until `taskgov adopt` takes them over."
         )
     if draft.scheduler_left_out:
         found.append(f"The cluster policy is not in the document: {draft.scheduler_left_out}.")
@@ -99,7 +101,7 @@ def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
         yield from _comment("The cluster has no cluster policy; these lines create one, as in the published workshops.")
         yield from _block("schedulerConfig", written)
     elif found is None:
-        yield from _comment("The cluster has no cluster policy; with these lines one is created:")
+        yield from _comment("The cluster has no cluster policy; these lines create one:")
         example = {"FairShare": "Enabled", "PriorityClasses": [{"Name": "inference", "Weight": 90}]}
         yield from (f"# {line}" for line in _block("schedulerConfig", example))
     elif written is None:
@@ -113,7 +115,9 @@ def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
 def _teams(draft: Draft) -> Iterator[str]:
     if draft.wanted is not None:
         words = ", ".join(f"{team.name} {team.parts}" for team in draft.wanted.teams)
-        yield from _comment(f"What counts now, divided by parts ({words}). Decide: is this what each team needs?")
+        yield from _comment(
+            f"The capacity that counts now, divided by parts ({words}). Decide: is this what each team needs?"
+        )
         yield "teams:"
         for team in draft.document["teams"]:
             yield f"  - name: {_flow(team['name'])}"
@@ -123,9 +127,9 @@ def _teams(draft: Draft) -> Iterator[str]:
         yield from _example_teams(draft.supply)
     else:
         yield from _comment(
-            "Fixed promises, as the quotas stand. Decide: instead of `quota`, a team may have a `share` of the healthy "
-            "capacity, e.g. share: [{instanceType: ml.g5.8xlarge, percent: 50, floor: 1}]; and a `tier`: who gives "
-            "first when nodes are missing (highest number first)."
+            "Fixed promises: the present quotas. Decide: instead of `quota`, a team may have a `share` of the healthy "
+            "capacity, e.g. share: [{instanceType: ml.g5.8xlarge, percent: 50, floor: 1}]; and a `tier`: which "
+            "teams give first if nodes are missing (highest number first)."
         )
         yield "teams:"
         for quota, team in zip(draft.quotas, draft.document["teams"], strict=True):
@@ -133,7 +137,7 @@ def _teams(draft: Draft) -> Iterator[str]:
             yield from _team(team)
     for left_out in draft.left_out:
         name = f"{left_out.quota.name} of {left_out.quota.compute_quota_target.team_name}"
-        yield from _comment(f"Left out: {name}: {left_out.because}. No plan touches it.", indent=2)
+        yield from _comment(f"Left out: {name}: {left_out.because}. No plan changes it.", indent=2)
 
 
 def _team(team: Mapping[str, Any]) -> Iterator[str]:
@@ -169,23 +173,27 @@ def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
 
 def _pool(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
     if "sharedPool" in draft.document and not _pool_is_native(snapshot):
-        yield from _comment("What no team was given is a quota of its own, which all can borrow from.")
+        yield from _comment("A separate quota holds the capacity outside all other quotas, for all teams to borrow.")
         yield f"sharedPool: {_flow(draft.document['sharedPool'])}"
         return
     if "sharedPool" in draft.document:
-        yield from _comment("HyperPod's IdleResourceSharing keeps what no team was given; ours stays out of its way.")
+        yield from _comment(
+            "HyperPod's IdleResourceSharing lends the capacity outside all quotas; taskgov creates no pool."
+        )
         yield f"sharedPool: {_flow(draft.document['sharedPool'])}"
         return
     idle = "no cluster policy" if snapshot.scheduler_config is None else "IdleResourceSharing is not Enabled"
     yield from _comment(
-        f"What no team was given can be borrowed by nobody ({idle}). Decide: with this line a quota of its own is "
-        "created that takes the remainder for all to borrow:"
+        f"Capacity outside all quotas cannot be borrowed ({idle}). Decide: this line creates a quota that holds it, "
+        "for all teams to borrow:"
     )
     yield "# sharedPool: {team: shared-pool, takes: remainder}"
 
 
 def _capacity(draft: Draft) -> Iterator[str]:
-    yield from _comment("How long an unhealthy node still counts, and a new one does not yet (these are the defaults).")
+    yield from _comment(
+        "How long an unhealthy node still counts, and how long a new one does not count yet (the defaults)."
+    )
     yield "capacity:"
     yield "  holdUnhealthyMinutes: 10"
     yield "  growAfterMinutes: 5"
@@ -201,8 +209,8 @@ def _capacity(draft: Draft) -> Iterator[str]:
 
 def _guardrails(draft: Draft) -> Iterator[str]:
     yield from _comment(
-        "What no plan may do by itself: in one step a quota loses a quarter at most, or one instance where that is "
-        "more. Decide: these are careful values to begin with."
+        "Limits of each plan: in one step a quota loses at most a quarter, or one instance if that is more. Decide: "
+        "these are cautious initial values."
     )
     yield "guardrails:"
     for key, value in GUARDRAILS.items():
@@ -215,7 +223,7 @@ def _guardrails(draft: Draft) -> Iterator[str]:
 
 def _co_owned(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
     names = [f"{quota} ({tool})" for quota, tool in co_owners(snapshot).items()]
-    found = f"Also kept by infrastructure as code: {', '.join(names)}. " if names else ""
+    found = f"Also managed by infrastructure as code: {', '.join(names)}. " if names else ""
     yield from _comment(
         f"{found}keep: plans leave such quotas to their tool. govern: plans change them, so let the tool ignore "
         "their configuration (docs/terraform.md)."

@@ -88,10 +88,14 @@ def _partition(asked: Asked) -> Row:
     needed = "a partition that is known"
     if partition == "aws":
         return Row("partition", Status.OK, needed, partition)
-    remedy = 'docs/deploy.md, "Other partitions", says it function by function; nothing was deployed there so far'
+    remedy = 'docs/deploy.md, "Other partitions", says it function by function; nothing has been deployed there so far'
     known = partition in partitions.KNOWN
     return Row(
-        "partition", Status.WARNING, needed, partition if known else f"{partition}, of which nothing is known", remedy
+        "partition",
+        Status.WARNING,
+        needed,
+        partition if known else f"{partition}, about which nothing is known",
+        remedy,
     )
 
 
@@ -101,9 +105,7 @@ def _endpoints(asked: Asked) -> Row:
     if not asked.without_endpoint:
         return Row("services", Status.OK, needed, "all have an endpoint")
     found = f"no endpoint of {', '.join(asked.without_endpoint)}, in the data of this botocore"
-    return Row(
-        "services", Status.FAILED, needed, found, "choose another Region, or upgrade boto3 where it is a new one"
-    )
+    return Row("services", Status.FAILED, needed, found, "choose another Region, or upgrade boto3 if the Region is new")
 
 
 def _orders(asked: Asked) -> Row:
@@ -130,7 +132,7 @@ def _stack(asked: Asked, account: Account) -> Row:
         return _unread("stack", needed, account.stack)
     if account.stack is None:
         return Row("stack", Status.OK, needed, "there is none")
-    remedy = "taskgov doctor examines it; what it holds already is among what is in use below"
+    remedy = "taskgov doctor examines it; its resources are included in what is in use below"
     return Row("stack", Status.WARNING, needed, f"{asked.stack} is {account.stack}", remedy)
 
 
@@ -177,7 +179,7 @@ def _lambda(asked: Asked, found: Read[Concurrency]) -> Iterator[Row]:
     free = found.code_limit - found.code_used
     wanted = "room for the code" if asked.built is None else f"{size // MIB} MiB of code at most"
     good = free > size
-    remedy = "" if good else "delete old versions of functions and layers, or ask for a higher quota"
+    remedy = "" if good else "delete old versions of functions and layers, or request a higher quota"
     yield Row("lambda-storage", _status(good=good), wanted, f"{free // MIB} MiB are free", remedy)
 
 

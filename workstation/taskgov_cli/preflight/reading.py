@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 RIGHTS: Final = {
     "sts:GetCallerIdentity": "which account it is (needs no permission)",
     "cloudformation:DescribeStacks": "whether the stack is there already",
-    "states:ValidateStateMachineDefinition": "whether Step Functions of the Region takes the state machines",
+    "states:ValidateStateMachineDefinition": "whether Step Functions of the Region accepts the state machines",
     "lambda:GetAccountSettings": "concurrency and storage of functions",
-    "servicequotas:ListServiceQuotas": "quotas as they were raised",
-    "servicequotas:ListAWSDefaultServiceQuotas": "quotas that nobody raised",
+    "servicequotas:ListServiceQuotas": "quotas with their present values",
+    "servicequotas:ListAWSDefaultServiceQuotas": "quotas with their default values",
     "events:ListRules": "how many rules there are",
     "events:ListEventBuses": "how many buses there are",
     "scheduler:ListScheduleGroups": "how many schedule groups there are",
@@ -41,7 +41,7 @@ RIGHTS_OF: Final = {
 RIGHTS_IN_VPC: Final = {
     "ec2:DescribeSubnets": "with `VpcSubnetIds`: the VPC",
     "ec2:DescribeVpcEndpoints": "with `VpcSubnetIds`: its endpoints",
-    "ec2:DescribeRouteTables": "with `VpcSubnetIds`: its ways out",
+    "ec2:DescribeRouteTables": "with `VpcSubnetIds`: its routes",
 }
 _COUNTED: Final[Mapping[str, tuple[str, str, str]]] = {
     "eventbridge-rules": ("events", "list_rules", "Rules"),

@@ -186,16 +186,16 @@ def _problem(name: str, value: str, parameters: Mapping[str, Any]) -> str:
         return f"the template has no parameter {name}"
     allowed = [str(choice) for choice in about.get("AllowedValues", ())]
     if allowed and value not in allowed:
-        return f"{name} is {value}, and has to be one of {', '.join(allowed)}"
+        return f"{name} is {value}, but must be one of {', '.join(allowed)}"
     if not re.fullmatch(about.get("AllowedPattern", ".*"), value):
-        return f"{name} is {value}, and has to match {about['AllowedPattern']}"
+        return f"{name} is {value}, but must match {about['AllowedPattern']}"
     if about["Type"] != "Number":
         return ""
     if not re.fullmatch(r"-?\d+", value):
-        return f"{name} is {value}, and has to be a whole number"
+        return f"{name} is {value}, but must be a whole number"
     least, most = about.get("MinValue"), about.get("MaxValue")
     fits = (least is None or int(value) >= least) and (most is None or int(value) <= most)
-    return "" if fits else f"{name} is {value}, and has to be between {least} and {most}"
+    return "" if fits else f"{name} is {value}, but must be between {least} and {most}"
 
 
 def _definition(path: Path, substitutions: Mapping[str, Any]) -> dict[str, Any]:

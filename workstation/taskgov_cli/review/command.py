@@ -33,7 +33,8 @@ def review(
     fail_on: Annotated[
         FailOn,
         typer.Option(
-            "--fail-on", help="End with exit code 1 for such a plan; blocked plans count for each but `never`."
+            "--fail-on",
+            help="End with exit code 1 for such a plan; blocked plans count for every value except `never`.",
         ),
     ] = "blocked",
     *,

@@ -120,7 +120,7 @@ class Api:
         try:
             return TypeAdapter(form).validate_json(answer.data)
         except ValidationError as error:
-            raise UpstreamError(f"{method} {path}: the answer has another form than documented") from error
+            raise UpstreamError(f"{method} {path}: the answer does not have the documented form") from error
 
     def pages(self, form: type[_T], path: str) -> Iterator[_T]:
         """Yield the items of a list, page by page. Raises UpstreamError, also for a list without an end."""
@@ -258,5 +258,5 @@ class GitLab:
 
 def _only(merged: list[_T], commit: str) -> _T:
     if len(merged) != 1:
-        raise InvalidRequestError(f"commit {commit} was merged with {len(merged)} requests, and not with one")
+        raise InvalidRequestError(f"commit {commit} was merged with {len(merged)} requests instead of one")
     return merged[0]

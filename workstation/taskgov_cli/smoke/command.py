@@ -107,7 +107,7 @@ def _parameters(given: list[str]) -> dict[str, str]:
 def _named(order: Order) -> tuple[str, str]:
     if order.account is None or order.cluster is None:
         raise typer.BadParameter(
-            "name a cluster that nobody needs and its account: taskgov smoke CLUSTER --account ID; "
+            "name a cluster that nobody uses and its account: taskgov smoke CLUSTER --account ID; "
             "without an account of AWS: taskgov smoke --embedded"
         )
     return order.account, order.cluster
@@ -182,7 +182,7 @@ def _close(played: Played, found: dict[str, Any], file: Path, *, as_json: bool) 
         mark = ("as assumed", "green") if inferred["agrees"] else ("OTHERWISE", "bold red")
         out.print(Text.assemble(mark, f": {inferred['about']}: {inferred['came']}"), soft_wrap=True)
     if played.left:
-        out.print(Text("Remove by hand what is named above; it was left.", style="bold red"))
+        out.print(Text("Remove by hand what is named above; it could not be removed.", style="bold red"))
     out.print(f"report, without private words: {file}", soft_wrap=True)
     counts = {result: sum(came.result is result for came in played.steps) for result in Result}
     said = ", ".join(f"{count} {WORDS[result].lower()}" for result, count in counts.items() if count)

@@ -39,7 +39,7 @@ STEPS: Final[tuple[Step, ...]] = (
     ),
     Step(
         "probe",
-        "a quota made by hand settles, and wrong writes are refused with the errors that are taken for true",
+        "a quota made by hand settles, and wrong writes are refused with the expected errors",
         steps_api.probe,
         steps_api.remove_probe,
         "the quota made by hand",
@@ -58,7 +58,7 @@ STEPS: Final[tuple[Step, ...]] = (
         steps_stack.disconnect,
         "the access entries",
     ),
-    Step("doctor", "no check fails but those that a stack without a document cannot pass", steps_stack.doctor),
+    Step("doctor", "no check fails except those that a stack without a document cannot pass", steps_stack.doctor),
     Step("create", "a document gives a new team one instance, and the run applies it", steps_quota.create),
     Step("update", "another document gives the team another weight", steps_quota.update),
     Step("approval", "a change that needs a person waits, and is applied once it is approved", steps_quota.approval),
@@ -67,6 +67,6 @@ STEPS: Final[tuple[Step, ...]] = (
     Step(
         "node-event", "the event of an unhealthy node, put into the queue by hand, starts a run", steps_api.node_event
     ),
-    Step("trail", "CloudTrail's events came, in the form that is taken for true", steps_api.trail),
+    Step("trail", "CloudTrail's events came, in the expected form", steps_api.trail),
     Step("delete", "nothing is left of what this run made", _delete),
 )

@@ -45,12 +45,12 @@ def probe(sandbox: Sandbox) -> str:
     _written(sandbox, "UpdateComputeQuota", **_update(sandbox, quota, version))
     _settle(sandbox, "UpdateComputeQuota", quota)
     stale = _update(sandbox, quota, version)
-    _refused(sandbox, "STALE_VERSION", "a TargetVersion that is over", inferred.STALE_VERSION, stale)
+    _refused(sandbox, "STALE_VERSION", "an outdated TargetVersion", inferred.STALE_VERSION, stale)
     create = {"Name": sandbox.probe, **_config(sandbox)}
     again = {**create, "ClusterArn": sandbox.cluster_arn}
-    _refused(sandbox, "NAME_TAKEN", "a name that a quota of the cluster has", inferred.NAME_TAKEN, again)
+    _refused(sandbox, "NAME_TAKEN", "the name of an existing quota of the cluster", inferred.NAME_TAKEN, again)
     nowhere = {**create, "ClusterArn": f"{sandbox.cluster_arn.rpartition('/')[0]}/{NOWHERE}"}
-    _refused(sandbox, "UNKNOWN_CLUSTER", "a cluster that is not there", inferred.UNKNOWN_CLUSTER, nowhere)
+    _refused(sandbox, "UNKNOWN_CLUSTER", "a cluster that does not exist", inferred.UNKNOWN_CLUSTER, nowhere)
     _written(sandbox, "DeleteComputeQuota", ComputeQuotaId=quota)
     _settle(sandbox, "DeleteComputeQuota", quota)
     slowest = max(settled["seconds"] for settled in sandbox.observed.settled)
@@ -98,7 +98,7 @@ def trail(sandbox: Sandbox) -> str:
         )
     if unread:
         raise StepError(came)
-    return f"{len(sandbox.observed.events)} events came, and say which quota they are of"
+    return f"{len(sandbox.observed.events)} events arrived, and name their quota"
 
 
 def node_event(sandbox: Sandbox) -> str:
@@ -223,7 +223,7 @@ def _note(sandbox: Sandbox, name: str, about: str, assumed: str, came: str, agre
 def _said(sandbox: Sandbox) -> str:
     others = [found for found in sandbox.observed.inferred if not found.agrees]
     if not others:
-        return "every error is the one that is taken for true"
+        return "every error is the expected one"
     return "; ".join(f"{found.about}: {found.came}, and not {found.assumed}" for found in others)
 
 
@@ -267,7 +267,7 @@ def _unread(event: Mapping[str, Any]) -> str | None:
         return f"{name}: no quota is found in it"
     detail = event["detail"]
     if not any(_ID[0] in (detail.get(part) or {}) for part in ("requestParameters", "responseElements")):
-        return f"{name}: {inferred.QUOTA_ID} is spelled in another way"
+        return f"{name}: {inferred.QUOTA_ID} is spelled differently"
     if read.subject.cluster_arn is not None:
         cluster_arn(read.subject.cluster_arn)
     return None

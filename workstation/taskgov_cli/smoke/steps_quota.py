@@ -95,7 +95,7 @@ def approval(sandbox: Sandbox) -> str:
         return any(run["outcome"] == "applied" and run.get("planId") == plan for run in _runs(sandbox))
 
     if not until(600, 15, is_applied):
-        raise StepError(f"plan {plan} was approved, and not applied within 600 s")
+        raise StepError(f"plan {plan} was approved, but not applied within 600 s")
     sandbox.plans["approval"] = plan
     return f"it waited, was approved, and then: {_require(sandbox, count=2, weight=20)}"
 

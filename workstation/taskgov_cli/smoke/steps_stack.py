@@ -179,7 +179,7 @@ def canary(sandbox: Sandbox) -> str:
         raise StepError(f"the alias of {WATCHED} still points to version {before}")
     if seen != {0.1}:
         raise StepError(
-            f"the new version of {WATCHED} got {sorted(seen) or 'nothing'} of the calls meanwhile, and not 0.1"
+            f"the new version of {WATCHED} got {sorted(seen) or 'nothing'} of the calls during that time instead of 0.1"
         )
     return f"a tenth of the calls, then all, went from version {before} to {after}"
 

@@ -83,7 +83,7 @@ def usage(  # noqa: PLR0913 - the options of a command
     if focus and prices is None:
         raise typer.BadParameter("--focus needs a cost in each row: give --prices", param_hint="--focus")
     if focus and (as_json or form is not Form.TABLE):
-        raise typer.BadParameter("--focus is a CSV of its own: leave --format and --json out", param_hint="--focus")
+        raise typer.BadParameter("--focus has its own CSV form: leave out --format and --json", param_hint="--focus")
     known = None if prices is None else _prices(prices)
     with told():
         place = deployed(stack)
@@ -138,7 +138,7 @@ def period(month: str | None, since: str | None, until: str | None, now: datetim
     end = now.replace(microsecond=0) if until is None else _moment(until, "--to")
     if not start < end <= start + timedelta(days=MOST_DAYS):
         raise typer.BadParameter(
-            f"the time from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} has to be above zero and at most "
+            f"the time from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} must be above zero and at most "
             f"{MOST_DAYS} days",
             param_hint="--to",
         )
@@ -159,7 +159,7 @@ def _moment(text: str, option: str) -> datetime:
         return (at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)).replace(microsecond=0)
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(
-            f"{text!r} is no moment, as 2026-11-20 or 2026-11-20T12:00Z", param_hint=option
+            f"{text!r} is not a time such as 2026-11-20 or 2026-11-20T12:00Z", param_hint=option
         ) from error
 
 

@@ -51,7 +51,7 @@ def _of_yaml(text: str) -> Prices:
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"it is not YAML: {error}") from error
     if not isinstance(read, dict) or read.keys() != {"currency", "acceleratorHour"}:
-        raise ValueError("it has not the members currency and acceleratorHour, and no others")
+        raise ValueError("it must have exactly the members currency and acceleratorHour")
     prices = read["acceleratorHour"]
     if not isinstance(prices, dict):
         raise ValueError(  # noqa: TRY004 -- what a file holds is a value
@@ -71,7 +71,7 @@ def _of_csv(text: str) -> Prices:
     prices = [(row["instanceType"], row["acceleratorHour"]) for row in rows]
     names = [name for name, _ in prices]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"instanceType {twice} has two lines: each has one")
+        raise ValueError(f"instanceType {twice} has two lines, but may have only one")
     return _prices({str(row["currency"]) for row in rows}, prices)
 
 

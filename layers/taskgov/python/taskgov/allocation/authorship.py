@@ -21,7 +21,7 @@ def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:
         claimed = f", written by {behind.claim} as it says" if behind.claim else ""
         because = f"{behind.author} put the document into force{claimed}."
     elif behind.accepted_by is not None:
-        because = f"Who wrote the document is not known; {behind.accepted_by} accepted it."
+        because = f"The author of the document is not known; {behind.accepted_by} accepted it."
     else:
         because = (
             f"Who wrote version {snapshot.policy_version} of the document is not known: it was not put into force "

@@ -127,7 +127,7 @@ def _ends(
         ends_at=ends_at,
         leaves_at=leaves_at,
         nodes=", ".join(f"{count} {instance_type}" for instance_type, count in counts),
-        costs=f"It costs {'; '.join(cost.said for cost in costs)}" if costs else "It costs no team any quota",
+        costs=f"It costs {'; '.join(cost.said for cost in costs)}" if costs else "No team loses quota",
     )
 
 
@@ -143,7 +143,7 @@ def _unknown(reservation: Reservation, nodes: Iterable[Node]) -> Finding:
         case=is_known,
         what=what,
         silence=reservation.silence,
-        until=f"What was read before holds: nodes leave at {moments}"
+        until=f"The end that was read earlier applies: nodes leave at {moments}"
         if ends
         else "Its nodes count until they are lost",
     )

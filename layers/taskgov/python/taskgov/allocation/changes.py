@@ -180,7 +180,7 @@ def _sentence(allocation: Allocation, moved: Sequence[TeamAllocation]) -> str:
     if len(moved) > MAX_SENTENCES:
         sentences.append(f"and {len(moved) - MAX_SENTENCES} more instance types")
     told = [*sentences, *_settings(allocation), *([allocation.note] if allocation.note else [])]
-    return "; ".join(told) or "parts that the promise does not give go back to HyperPod's ratio"
+    return "; ".join(told) or "parts that the promise does not state return to HyperPod's ratio"
 
 
 def _reason(allocation: Allocation, moved: Sequence[TeamAllocation]) -> Reason:
@@ -206,7 +206,7 @@ def _settings(allocation: Allocation) -> Iterable[str]:
         yield _BORROWING[allocation.borrowing]
     if quota.status == NEEDS_RETRY:
         why = f" ({quota.failure_reason})" if quota.failure_reason else ""
-        yield f"status {quota.status}{why}: the update is tried again"
+        yield f"status {quota.status}{why}: the update is retried"
     if not is_same_target(quota.compute_quota_target, allocation.target):
         before, after = quota.compute_quota_target.fair_share_weight or 0, allocation.target.fair_share_weight or 0
         yield f"fair-share weight {before} -> {after}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.row_numbers import Rows
     from taskgov.hyperpod.model import ComputeQuotaConfig
 
-NOT_GIVEN: Final = "what others do not give yet"
+NOT_GIVEN: Final = "what others do not give up yet"
 NOT_TAKEN: Final = "what nobody can take yet"
 NOT_BETWEEN: Final = "numbers that cannot be written in between"
 

@@ -35,16 +35,16 @@ RESTORED: Final = STATE_RESTORED.code
 _ONLY_PLANS: Final = True
 _NAMED: Final = 10
 _STANDS: Final = "No quota and no cluster policy is written until it can be read."
-_LEFT_OUT: Final = "What it does to work is not predicted."
+_LEFT_OUT: Final = "Its effect on work is not predicted."
 _EFFECTS: Final = {
-    "Node": "The machine counts as it did at the look before.",
-    CLUSTER_NODE: "The machine counts as Kubernetes says, or as it did at the look before.",
-    COMPUTE_QUOTA: f"What it promises is not known. {_STANDS}",
-    INSTANCE_GROUP: f"What its machines have is not known. {_STANDS}",
-    SCHEDULER_CONFIG: f"What the cluster policy says is not known. {_STANDS}",
+    "Node": "The machine counts as at the previous look.",
+    CLUSTER_NODE: "The machine counts as Kubernetes reports it, or as at the previous look.",
+    COMPUTE_QUOTA: f"Its promise is not known. {_STANDS}",
+    INSTANCE_GROUP: f"The resources of its machines are not known. {_STANDS}",
+    SCHEDULER_CONFIG: f"The content of the cluster policy is not known. {_STANDS}",
     "ResourceFlavor": _LEFT_OUT,
     "Cohort": _LEFT_OUT,
-    "ClusterQueue": "The quota of its team stands as it is.",
+    "ClusterQueue": "The quota of its team stays as it is.",
     "LocalQueue": _LEFT_OUT,
     "WorkloadPriorityClass": _LEFT_OUT,
     "Workload": _LEFT_OUT,
@@ -53,12 +53,12 @@ _EFFECTS: Final = {
 }
 """What follows from an object of each kind that is left out."""
 _LOST: Final = {
-    Loss.TABLE_BEHIND: "The table is an older one",
+    Loss.TABLE_BEHIND: "The table is an older copy",
     Loss.TABLE_EMPTY: "The table's records are gone",
     Loss.TABLE_FOREIGN: "The table is another stack's",
-    Loss.BUCKET_BEHIND: "The bucket is an older one",
+    Loss.BUCKET_BEHIND: "The bucket is an older copy",
     Loss.BUCKET_EMPTY: "The bucket's memory is gone",
-    Loss.BOTH_BEHIND: "Table and bucket are older ones",
+    Loss.BOTH_BEHIND: "Table and bucket are older copies",
     Loss.NEW_STACK: "The stack is new on a cluster that was governed before",
 }
 
@@ -136,7 +136,7 @@ def as_onlooker(finding: Finding) -> Finding:
 def _restored(restored: RestoredState) -> Finding:
     left = ""
     if restored.taken_over:
-        left = f" No record was left of {_listed(restored.taken_over)}; what stands was taken over."
+        left = f" No record was left of {_listed(restored.taken_over)}; present values were taken over."
     elif restored.loss.is_of_records:
         left = " All records were recovered from the last look."
     evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": len(restored.taken_over)}

@@ -1,4 +1,4 @@
-"""What no plan may do by itself: judge the changes, name what is stopped and what would let it through.
+"""What no plan may do by itself: judge the changes, name what is stopped and what would unblock it.
 
 Guardrails fail closed: a limit that cannot be read, or an effect that cannot be predicted, stops the plan. One failed
 guardrail stops the whole plan, because its changes belong together: what one team gives another receives. Only
@@ -138,7 +138,7 @@ def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
         named = "; ".join(f"{item.kind} {item}" for item in unread[:_NAMED])
         more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
         remedy = "correct or delete it, or run a release that supports its form"
-        yield _verdict("all-read", f"What is promised is not known: {named}{more}.", remedy, passed=False)
+        yield _verdict("all-read", f"The promises are not known: {named}{more}.", remedy, passed=False)
 
 
 def _nodes_seen(
@@ -149,7 +149,7 @@ def _nodes_seen(
 ) -> Iterable[GuardrailVerdict]:
     """Reject an unconfirmed mass loss, and a cluster without nodes, while quotas depend on it."""
     lost = " ".join(map(said_loss, unconfirmed.losses))
-    remedy = "see whether the cluster's nodes can be read; approve the plan if the nodes are really gone"
+    remedy = "check whether the cluster's nodes can be read; approve the plan if the nodes are really gone"
     if any(_is_lowered(goal, capacities) for goal in goals):
         if lost:
             yield _verdict(NODES_SEEN, f"{lost} Quotas would be lowered.", remedy, passed=False)
@@ -157,7 +157,7 @@ def _nodes_seen(
             because = "The snapshot shows no nodes at all, and quotas would be lowered."
             yield _verdict(NODES_SEEN, because, remedy, passed=False)
     elif beyond := _raised_beyond(snapshot, goals, capacities, unconfirmed):
-        because = f"{lost} Quotas on {', '.join(beyond)} would be raised above what is there without them."
+        because = f"{lost} Quotas on {', '.join(beyond)} would be raised above the capacity without them."
         yield _verdict(NODES_SEEN, because, remedy, passed=False)
 
 
@@ -252,13 +252,13 @@ def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[Guard
     remedy = f"raise guardrails.maxPreemptedGpus to {would_be}, or wait until the work is done"
     if not prediction.simulated:
         because = f"What would be preempted cannot be predicted: {'; '.join(prediction.not_modelled)}."
-        remedy = "remove guardrails.maxPreemptedGpus to go ahead without knowing"
+        remedy = "remove guardrails.maxPreemptedGpus to continue without a prediction"
     elif not prediction.is_complete:
         because = (
             f"At least {_said_preempted(prediction)}, {limit} is the most. "
             f"What was not predicted: {'; '.join(prediction.not_predicted)}."
         )
-        remedy = "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to go ahead without knowing"
+        remedy = "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to continue without a prediction"
     yield _verdict("max-preempted-gpus", because, remedy, passed=prediction.is_complete and would_be <= limit)
 
 

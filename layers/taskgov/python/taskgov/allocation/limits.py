@@ -99,7 +99,7 @@ class Limit:
                 self.name, passed=False, because=because, remedy="wait until the history can be read"
             )
         elif not measured:
-            because = f"{moving[0].words}: there was nothing before, and nothing has no percentage."
+            because = f"{moving[0].words}: it was zero before, and zero has no percentage."
             yield GuardrailVerdict(self.name, passed=True, because=because)
         else:
             worst = max(measured, key=self.percent_of)

@@ -135,9 +135,9 @@ def _with_lists(snapshot: Snapshot, loss: MassLoss) -> MassLoss:
     kubernetes, provider = _listed(snapshot, loss)
     said = f"Kubernetes lists {len(kubernetes)}"
     if snapshot.ec2_silence:
-        said += f". EC2 does not say what became of them: {snapshot.ec2_silence}"
+        said += f". EC2 does not report their state: {snapshot.ec2_silence}"
     elif states := Counter(_ec2_states(snapshot, loss).values()):
-        said += ". EC2 says of the lost nodes: " + ", ".join(
+        said += ". EC2 reports on the lost nodes: " + ", ".join(
             f"{count} {state}" for state, count in sorted(states.items())
         )
     elif snapshot.cluster.instance_groups or provider:

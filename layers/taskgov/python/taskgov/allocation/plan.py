@@ -69,7 +69,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardrailVerdict:
-    """What one guardrail said of a change or of the whole plan, and what would let it through."""
+    """What one guardrail said of a change or of the whole plan, and what would unblock it."""
 
     guardrail: str
     passed: bool

@@ -102,7 +102,7 @@ _WAYS_OUT: Final[Mapping[RefusalError, str]] = {
         "Service Quotas, AWS services, Amazon SageMaker (AWS Support, where it is not listed)"
     ),
     RefusalError.VALIDATION: "correct in the policy document what the message names",
-    RefusalError.NOT_FOUND: "see whether somebody deleted the quota or the cluster; what is gone is created again",
+    RefusalError.NOT_FOUND: "check whether somebody deleted the quota or the cluster; a missing quota is created again",
     RefusalError.ACCESS_DENIED: (
         "allow the role of the function apply_change the action that the message names, and look for a denial in the "
         "permissions boundary and in service control policies"

@@ -74,7 +74,7 @@ def _tell(
         for resource in stands:
             stands[resource] += given.side_of(team) * takes.get(resource, 0)
         trail = trail.to(_amounts(stands, row, capacity), Cause.LEASE, given.words(team))
-    return trail.to(row, Cause.ROUNDING, "what is left over is no whole unit")
+    return trail.to(row, Cause.ROUNDING, "the remainder is less than a whole unit")
 
 
 def _amounts(vector: Vector, like: ComputeQuotaResource, capacity: TypeCapacity) -> Amounts:

@@ -225,7 +225,7 @@ def prediction_of(player: Player, end: Stage, waves: Iterable[Sequence[Change]])
     why = f"the {player.steps:,} model steps of a prediction are used up"
     if not player.budget.is_spent:
         why = f"it leads to more than {MOST_STATES} states"
-    not_played = tuple(f"{what} and what follows was not played: {why}" for what in end.not_played[:1])
+    not_played = tuple(f"{what} and the following was not simulated: {why}" for what in end.not_played[:1])
     ends = tuple(state.cluster for state in end.states)
     again = scheduling.Budget(player.steps)
     alone = (player.today.model, player.calm.model)

@@ -189,7 +189,7 @@ def _given_back(
     allocation: Allocation, config: ComputeQuotaConfig, refusal: RefusedWrite, desired_quotas: DesiredQuotas
 ) -> Allocation:
     """Return a refused quota as it stood before its low write, settings and all."""
-    because = f"back to what stood before: {said_refusal(refusal)}"
+    because = f"back to the earlier value: {said_refusal(refusal)}"
     made = desired_quotas.instead(allocation, config, because, Cause.REFUSED, because)
     quota = allocation.promise.quota
     target = allocation.target if quota is None else quota.compute_quota_target

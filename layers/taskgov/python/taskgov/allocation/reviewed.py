@@ -23,7 +23,7 @@ def reviewed_verdicts(snapshot: Snapshot, plan: Plan) -> Iterator[GuardrailVerdi
     yield GuardrailVerdict(
         APPROVAL,
         passed=False,
-        because="These are not the changes that were reviewed with the document: the cluster moved since.",
+        because="These are not the changes that were reviewed with the document: the cluster has changed since.",
         remedy="approve the plan, or review a new one",
     )
 

@@ -94,7 +94,7 @@ class _Context:
 def seen_of(finding: ReportedFinding) -> tuple[Finding, Seen]:
     """Return a reported finding as the history keeps it. Raises `ValueError` for one that no audit has dated."""
     if finding.first_seen is None:
-        raise ValueError(f"{finding.identity}: unknown since when it is there")
+        raise ValueError(f"{finding.identity}: first seen at an unknown time")
     return finding, Seen(finding.first_seen, finding.audits, is_new=finding.is_new)
 
 

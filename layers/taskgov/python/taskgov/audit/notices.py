@@ -98,4 +98,4 @@ def _since(finding: ReportedFinding) -> str:
 
 
 def _trend(report: Report) -> str:
-    return f"Since the audit before: {report.trend.new} new, {len(report.trend.resolved)} gone."
+    return f"Since the last audit: {report.trend.new} new, {len(report.trend.resolved)} gone."

@@ -54,7 +54,7 @@ class QuotaAdvice:
     """What, in words; empty: leave it as it is, or there is no advice."""
     because: str
     jobs: int
-    """On the record, in the weeks that were looked at."""
+    """On record, in the weeks that were examined."""
     unmeasured_hours: float
     """Hours of these weeks that the record does not cover."""
     proof: AdviceProof | None = None

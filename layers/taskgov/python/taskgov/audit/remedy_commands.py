@@ -61,7 +61,7 @@ def _edit(about: About) -> Iterator[Command]:
 
 
 def _work(about: About) -> Iterator[Command]:
-    yield Command("Show the record of work that the advice is from:", _on("history", about, "--work"))
+    yield Command("Show the record of work on which the advice is based:", _on("history", about, "--work"))
 
 
 def _validate(about: About) -> Iterator[Command]:
@@ -69,11 +69,11 @@ def _validate(about: About) -> Iterator[Command]:
 
 
 def _run(about: About) -> Iterator[Command]:
-    yield Command("Ask for a run, which makes the plan's changes or requests approval:", _on("reconcile", about))
+    yield Command("Start a run, which makes the plan's changes or requests approval:", _on("reconcile", about))
 
 
 def _retry(about: About) -> Iterator[Command]:
-    yield Command("Ask again for what was refused:", _on("reconcile", about, "--retry-refused"))
+    yield Command("Retry what was refused:", _on("reconcile", about, "--retry-refused"))
 
 
 def _plan(about: About) -> Iterator[Command]:
@@ -89,7 +89,7 @@ def _history(about: About) -> Iterator[Command]:
 
 
 def _govern(about: About) -> Iterator[Command]:
-    yield Command("Show which stacks claim the cluster (with --yes this one takes it):", _on("govern", about))
+    yield Command("Show which stacks claim the cluster (--yes assigns it to this one):", _on("govern", about))
 
 
 def _jobs(about: About) -> Iterator[Command]:

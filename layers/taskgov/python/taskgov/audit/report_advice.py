@@ -53,11 +53,11 @@ ADVICE: Final[Sheet[QuotaAdvice]] = Sheet(
         _both("Work lost", "To preemption", percent, "lost_percent", "advised_lost_percent"),
         Field(Column("Splits won", "number"), _won),
         text("Waits longer than today", _worse),
-        amount("Jobs", lambda known: known.jobs, "On the record, in the weeks that were looked at"),
+        amount("Jobs", lambda known: known.jobs, "On record, in the weeks that were examined"),
         amount(
             "Hours not measured",
             lambda known: round(known.unmeasured_hours),
-            "That the record does not cover",
+            "Not covered by the record",
             is_rare=True,
         ),
     ),

@@ -113,7 +113,7 @@ def trend_table(report: Report) -> Table:
             Column("Now", "number"),
             Column("Previous audit", "number"),
             Column("Change", "number"),
-            Column("A week ago", "number", "The newest audit that is a week old or older"),
+            Column("A week ago", "number", "The newest audit that is at least a week old"),
             Column("Change in the week", "number"),
         ),
         tuple(_trend_rows(report)) if trend.previous else (),
@@ -177,7 +177,7 @@ def _severity(severity: Severity) -> Cell:
 MUTED: Final[Sheet[ReportedFinding]] = Sheet(
     "muted",
     "Muted findings",
-    "Sent to nobody and not counted above until the mute ends. The policy document mutes them (audit.mute).",
+    "Not sent, and not counted above, until the mute ends. The policy document mutes them (audit.mute).",
     (
         name("About", lambda finding: finding.subject),
         text("Finding", lambda finding: sentence(words(finding.code))),

@@ -13,8 +13,8 @@ MONEY: Final[Sheet[MoneyLine]] = Sheet(
     (
         name("Team", lambda line: line.team),
         name("Instance type", lambda line: line.instance_type),
-        amount("Idle, per hour", lambda line: line.idle_per_hour, "Quota that nobody uses now"),
-        amount("Waiting", lambda line: line.waiting, "What waiting tasks ask for, for as long as they have waited"),
+        amount("Idle, per hour", lambda line: line.idle_per_hour, "Quota that is not used now"),
+        amount("Waiting", lambda line: line.waiting, "What waiting tasks request, for as long as they have waited"),
         amount("Preempted", lambda line: line.preempted, "What ran since admission: at most what has to be done again"),
     ),
 )

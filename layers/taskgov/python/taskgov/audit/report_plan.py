@@ -36,7 +36,7 @@ def _verdict(told: str) -> str:
 CHANGES: Final[Sheet[tuple[int, ChangeLine]]] = Sheet(
     "changes",
     "What the plan would change",
-    "In the order of writing: quotas that give come before quotas that take.",
+    "In the order of writing: decreases come before increases.",
     (
         amount("No.", lambda row: row[0]),
         name("Team", lambda row: row[1].team),

@@ -52,7 +52,9 @@ class Table:
         kept = [place for place, column in enumerate(self.columns) if self._says_something(place, column)]
         more = len(self.rows) - MOST_ROWS
         cut = (
-            f"The first {MOST_ROWS} of {len(self.rows):,}; the JSON file beside this page has all." if more > 0 else ""
+            f"The first {MOST_ROWS} of {len(self.rows):,}; the JSON file next to this page has all rows."
+            if more > 0
+            else ""
         )
         return replace(
             self,

@@ -78,7 +78,7 @@ def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Tabl
 
     fields = (*TASKS.fields, lasted("For", lambda line: line.since), lasted("Age", lambda line: line.created))
     fields = (*fields, Field(STARTS, lambda line: _start(line, now)))
-    more = f"{left_out:,} more are left out: taskgov jobs lists all." if left_out else ""
+    more = f"{left_out:,} more are left out: `taskgov jobs` lists all." if left_out else ""
     return replace(TASKS, fields=fields).of(tasks, more)
 
 
@@ -138,7 +138,7 @@ USAGE: Final[Sheet[UsageLine]] = Sheet(
         amount(
             "Borrowed",
             lambda line: line.borrowed,
-            "Used above the guarantee, from what others leave idle",
+            "Used above the guarantee, from the idle quota of others",
             is_rare=True,
         ),
         amount("Lent", lambda line: line.lent, "Idle quota that others hold (attributed)", is_rare=True),
@@ -190,7 +190,7 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
 STARTS: Final = Column(
     "Starts by (UTC)",
     "name",
-    "Half of the time by the first moment, nine times of ten by the second; `after` one: hardly earlier. Estimated.",
+    "Estimated: in half of the futures by the first time, in nine of ten by the second; `after`: hardly earlier.",
 )
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",
@@ -221,7 +221,7 @@ PENDING: Final[Sheet[PendingLine]] = Sheet(
 PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
     "preemptions",
     "Preemptions",
-    "As far back as Kueue keeps them. Lost is what ran since admission, or less where a checkpoint was written.",
+    "As far back as Kueue records them. Lost is what ran since admission, or less if a checkpoint was written.",
     (
         when("When", lambda line: line.at),
         name("Team", lambda line: line.team),

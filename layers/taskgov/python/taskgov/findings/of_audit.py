@@ -11,7 +11,7 @@ from taskgov.findings.kind import FindingKind
 QUOTA_DRIFT: Final = FindingKind(
     code="quota-drift",
     severity=Severity.WARNING,
-    means="SageMaker holds another quota than the document and the capacity ask for",
+    means="SageMaker has a different quota from what the document and the capacity require",
     sentence="The quota of {team} differs from the policy: {because}.",
     remedy="apply the plan",
     found_in=("audit/findings_quota.py",),
@@ -19,7 +19,7 @@ QUOTA_DRIFT: Final = FindingKind(
 POLICY_DRIFT: Final = FindingKind(
     code="policy-drift",
     severity=Severity.WARNING,
-    means="SageMaker holds another cluster policy than the document sets",
+    means="SageMaker has a different cluster policy from the one in the document",
     sentence="The cluster policy differs from the document: {because}.",
     remedy="apply the plan",
     found_in=("audit/findings_quota.py",),
@@ -27,12 +27,12 @@ POLICY_DRIFT: Final = FindingKind(
 QUEUE_DRIFT: Final = FindingKind(
     code="queue-drift",
     severity=Severity.WARNING,
-    means="a ClusterQueue holds another nominal quota than its compute quota says",
+    means="a ClusterQueue has a different nominal quota from its compute quota",
     sentence=(
         "The ClusterQueue of {team} has a nominal quota of {held} {resource} on {instance_type}, its compute quota "
         "says {wanted}."
     ),
-    remedy="wait for the add-on to apply the compute quota, or see who else writes the queue",
+    remedy="wait for the add-on to apply the compute quota, or find out what else writes the queue",
     found_in=("audit/findings_quota.py",),
 )
 POLICY_STATUS_STUCK: Final = FindingKind(
@@ -48,7 +48,7 @@ QUOTA_HELD_WITHOUT_NODES: Final = FindingKind(
     severity=Severity.WARNING,
     means="quotas on a type without nodes",
     sentence="{teams} have quota on {instance_type}, and the cluster has no nodes of that type.",
-    remedy="add nodes, or take the type out of the quotas: jobs on it are admitted and wait for nodes",
+    remedy="add nodes, or remove the type from the quotas: jobs on it are admitted and wait for nodes",
     found_in=("audit/findings_quota.py",),
 )
 BORROW_LIMIT_UNUSABLE: Final = FindingKind(
@@ -62,9 +62,9 @@ BORROW_LIMIT_UNUSABLE: Final = FindingKind(
 WEIGHT_ZERO: Final = FindingKind(
     code="weight-zero",
     severity=Severity.INFO,
-    means="a borrower of weight 0 beside borrowers with a weight: it is served last, whatever it needs",
+    means="a borrower of weight 0, while others have a weight: it is always served last",
     sentence="{team} has fair-share weight 0 beside teams with a weight: it borrows last and is reclaimed first.",
-    remedy="give it a weight if that is not meant",
+    remedy="give it a weight if that is not intended",
     found_in=("audit/findings_quota.py",),
 )
 NOMINAL_ABOVE_ALLOCATABLE: Final = FindingKind(
@@ -83,7 +83,7 @@ STARVED: Final = FindingKind(
         "{team} waits for {waiting} accelerators and uses {own_use} of its {guaranteed} {instance_type}, while others "
         "borrow {borrowed}: {reclaimable} are reclaimable."
     ),
-    remedy="see why its workloads are not admitted (taskgov explain)",
+    remedy="find out why its workloads are not admitted (taskgov explain)",
     found_in=("audit/findings_work.py",),
 )
 HOARDING: Final = FindingKind(
@@ -100,7 +100,7 @@ HOARDING: Final = FindingKind(
 OVER_QUOTA: Final = FindingKind(
     code="over-quota",
     severity=Severity.INFO,
-    means="work beyond a quota that was lowered under it",
+    means="running work above a quota that was lowered",
     sentence=(
         "{team} holds {used} accelerators on {instance_type}, {over_quota} above its quota of {guaranteed} and not "
         "borrowed: its quota was lowered under running work."
@@ -121,7 +121,7 @@ REQUEST_NEVER_FITS: Final = FindingKind(
     severity=Severity.ERROR,
     means="a pod requests more than any node's allocatable",
     sentence="A pod of {workload} requests more than any node offers: {lacking}.",
-    remedy="ask for what a node offers to pods (its allocatable), which is less than the instance type's numbers",
+    remedy="request at most what a node offers to pods (its allocatable), which is less than the type's numbers",
     found_in=("usage/never_fits.py",),
 )
 EVICTION_LOOP: Final = FindingKind(
@@ -135,7 +135,7 @@ EVICTION_LOOP: Final = FindingKind(
 PREEMPTION_LOOP: Final = FindingKind(
     code="preemption-loop",
     severity=Severity.ERROR,
-    means="work that would preempt itself forever, by the scheduling model, before it has happened",
+    means="workloads that would preempt one another forever, as predicted by the scheduling model",
     sentence=(
         "Workloads would preempt one another forever if nothing else happened ({teams}): {workloads} would be "
         "preempted and come back, again and again, for {preemptors}."
@@ -146,7 +146,7 @@ PREEMPTION_LOOP: Final = FindingKind(
 LOOPS_NOT_SEARCHED: Final = FindingKind(
     code="preemption-loop-unknown",
     severity=Severity.INFO,
-    means="it is not known whether work would preempt itself forever: the cluster is too large for the search",
+    means="whether workloads would preempt one another forever is not known: the cluster is too large for the search",
     sentence=(
         "Whether workloads would preempt one another forever is not known: after {steps} model steps the queues of the "
         "simulated cluster were not at rest."
@@ -162,13 +162,13 @@ MUTE_ENDED: Final = FindingKind(
     severity=Severity.WARNING,
     means="a mute of the document has ended; its findings are sent again",
     sentence="The mute of {finding} about {about} ({reason}) ended {ended}: {what}.",
-    remedy="take it out of audit.mute, or give it a later `until` and a reason that still holds",
+    remedy="remove it from audit.mute, or give it a later `until` and a reason that still applies",
     found_in=("audit/severity.py",),
 )
 REMEDIES_UNKNOWN: Final = FindingKind(
     code="remedies-unknown",
     severity=Severity.INFO,
-    means="it is not known which findings the plan would remedy, and why not",
+    means="it is not known which findings the plan would remedy, with the reason",
     sentence=(
         "Which findings the {changes} changes of plan {plan_id} would remedy is not known: the cluster as they leave "
         "it cannot be put together ({error})."
@@ -187,7 +187,7 @@ NOTICE_TOPIC_REFUSED: Final = FindingKind(
 QUOTAS_ADVISED: Final = FindingKind(
     code="quotas-advised",
     severity=Severity.INFO,
-    means="other quotas, limits or rules of preemption would have served the recorded work better",
+    means="other quotas, limits or preemption rules would have suited the recorded work better",
     sentence="{instance_type}: {advised} would have served the recorded work better: {because}.",
     remedy="look at the proof in the report, and write the changed document with taskgov advise (docs/advise.md)",
     found_in=("audit/quota_advice.py",),

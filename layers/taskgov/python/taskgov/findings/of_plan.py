@@ -21,13 +21,13 @@ ORCHESTRATED_ELSEWHERE: Final = FindingKind(
     severity=Severity.WARNING,
     means="Kueue itself sets a queue's quota (`status.effectiveQuotas`): it is read, and left alone",
     sentence="The quota of {team} is set in Kueue by {orchestrator}: the plan leaves it alone.",
-    remedy="let one of both set quotas: take the queue out of the orchestrator's tree, or the team out of the document",
+    remedy="let only one set quotas: remove the queue from the orchestrator's tree, or the team from the document",
     found_in=("allocation/orchestrated.py",),
 )
 CAPACITY_SHORTAGE: Final = FindingKind(
     code="capacity-shortage",
     severity=Severity.WARNING,
-    means="promises do not fit; tiers give",
+    means="promises do not fit, and are cut by tier",
     sentence="Promises exceed capacity: {short}. Tiers give, the highest number first.",
     remedy="bring nodes back, lower promises, or declare capacity.overcommitPercent",
     found_in=("allocation/allocate.py",),
@@ -43,7 +43,7 @@ FLOORS_EXCEED_CAPACITY: Final = FindingKind(
 MASS_LOSS: Final = FindingKind(
     code="mass-loss",
     severity=Severity.INCIDENT,
-    means="nodes were lost suddenly, and nobody confirms it; the evidence says what either side lists",
+    means="nodes were lost suddenly, without confirmation; the evidence shows what Kubernetes and the provider list",
     sentence="{loss}",
     remedy=(
         "see whether Kubernetes and the provider list their nodes; bring the nodes back, or remove them at the "
@@ -54,23 +54,23 @@ MASS_LOSS: Final = FindingKind(
 CAPACITY_ENDS: Final = FindingKind(
     code="capacity-ends",
     severity=Severity.WARNING,
-    means="a training plan or Capacity Block ends within `capacity.noticeBeforeEndHours`: what that costs each team",
+    means="a training plan or Capacity Block ends within `capacity.noticeBeforeEndHours`: what each team loses",
     sentence=(
         "The {kind} {name} ends at {ends_at:%Y-%m-%d %H:%M} UTC, and its nodes ({nodes}) are taken back from "
         "{leaves_at:%H:%M} UTC on. {costs}."
     ),
-    remedy="extend it, or add other nodes; else let work finish before: from that moment on plans do without them",
+    remedy="extend it, add other nodes, or let work finish before that time: later plans do not count these nodes",
     found_in=("allocation/capacity_ends.py",),
 )
 CAPACITY_END_UNKNOWN: Final = FindingKind(
     code="capacity-end-unknown",
     severity=ByCase(
-        "info where it is not known whether there are Capacity Blocks, else warning",
+        "info if it is not known whether there are Capacity Blocks, otherwise warning",
         lambda is_known: Severity.WARNING if is_known else Severity.INFO,
     ),
-    means="the end of a training plan or Capacity Block cannot be read: the end that was read before holds, if any",
+    means="the end of a training plan or Capacity Block cannot be read: an end that was read earlier still applies",
     sentence="The end of {what} cannot be read: {silence}. {until}.",
-    remedy="allow the functions what taskgov doctor finds missing, or see what became of the reservation",
+    remedy="grant the permissions that taskgov doctor reports as missing, or check the state of the reservation",
     found_in=("allocation/capacity_ends.py",),
 )
 QUOTA_WITHOUT_NODES: Final = FindingKind(
@@ -78,7 +78,7 @@ QUOTA_WITHOUT_NODES: Final = FindingKind(
     severity=Severity.WARNING,
     means="promises on a type without nodes",
     sentence="{teams} have promises on {instance_type}, and the cluster has no nodes of that type.",
-    remedy="add nodes, remove the promise, or declare capacity.overcommitPercent until the nodes come",
+    remedy="add nodes, remove the promise, or declare capacity.overcommitPercent until the nodes arrive",
     found_in=("allocation/allocate.py",),
 )
 FAMILY_WITHOUT_NODES: Final = FindingKind(
@@ -92,9 +92,9 @@ FAMILY_WITHOUT_NODES: Final = FindingKind(
 SHARE_ROUNDS_TO_NOTHING: Final = FindingKind(
     code="share-rounds-to-nothing",
     severity=Severity.WARNING,
-    means="a share is less than one unit, with the way out",
+    means="a share is less than one unit",
     sentence="{team} has no {instance_type}: {words}.",
-    remedy="count the share in smaller parts (unit: accelerators), give it a floor, or a greater share",
+    remedy="count the share in smaller parts (unit: accelerators), give it a floor, or a larger share",
     found_in=("allocation/allocate.py",),
 )
 LEASE_REFUSED: Final = FindingKind(
@@ -108,10 +108,10 @@ LEASE_REFUSED: Final = FindingKind(
 LEASE_BEYOND_END: Final = FindingKind(
     code="lease-refused",
     severity=Severity.WARNING,
-    means="a lease reaches beyond the end of the machines that it is made of: field, value and rule",
+    means="a lease lasts longer than the machines that it consists of: field, value and rule",
     sentence=(
-        "The lease of {what} ({reason}) is refused: {path}: {value} {rule}, when {reservation} takes its "
-        "{instance_type} back, and the donor can no longer give it."
+        "The lease of {what} ({reason}) is refused: {path}: {value} {rule}, when {reservation} takes back its "
+        "{instance_type}, and the donor can no longer give it."
     ),
     remedy="end the lease before, or extend the training plan or Capacity Block",
     found_in=("allocation/lease_ends.py",),
@@ -138,7 +138,7 @@ DEMAND_NEVER_MOVES: Final = FindingKind(
 BUDGET_THRESHOLD: Final = FindingKind(
     code="budget-threshold",
     severity=ByCase(
-        "error at 100 % and more, else warning",
+        "error from 100 % on, otherwise warning",
         lambda percent: Severity.ERROR if percent >= 100 else Severity.WARNING,
     ),
     means="a budget passed a threshold, and its effect on borrowing",
@@ -154,13 +154,13 @@ BUDGET_NOT_MEASURED: Final = FindingKind(
     severity=Severity.INFO,
     means="a budget has no measurement yet",
     sentence="The budget of {team} ({budget} GPU-hours a {period}) is not measured yet.",
-    remedy="wait for the first measurement, or see that the schedule of publish_usage runs",
+    remedy="wait for the first measurement, or check that the schedule of publish_usage runs",
     found_in=("allocation/budgets.py",),
 )
 BORROWING_UNKNOWN: Final = FindingKind(
     code="borrowing-not-resumed",
     severity=Severity.WARNING,
-    means="a borrow limit of 0 that a budget may have set: it is not known what was before",
+    means="a borrow limit of 0 that a budget may have set: the earlier limit is not known",
     sentence=(
         "The borrow limit of {team} is 0. Its record is of an earlier version: it does not say whether a budget set "
         "that, and what to return to.{before}"
@@ -171,7 +171,7 @@ BORROWING_UNKNOWN: Final = FindingKind(
 BORROWING_LEFT_ALONE: Final = FindingKind(
     code="borrowing-not-resumed",
     severity=Severity.WARNING,
-    means="a borrow limit of 0 that a budget set does not end with the period: the quota is left alone",
+    means="a borrow limit of 0 that a budget set does not end with the period, because the quota is left alone",
     sentence=(
         "{team} is within its budget again, and its quota still has the borrow limit 0 of before: it is left alone, "
         "because {because}."
@@ -200,7 +200,7 @@ TEAM_FROZEN: Final = FindingKind(
     severity=Severity.INFO,
     means="a frozen team is left as it is",
     sentence="{team} is frozen by guardrails.freeze; left as it is",
-    remedy="take it out of guardrails.freeze when it may change",
+    remedy="remove it from guardrails.freeze when it may change",
     found_in=("allocation/governed.py",),
 )
 UNKNOWN_SETTINGS: Final = FindingKind(
@@ -241,7 +241,7 @@ QUOTA_STATUS_STUCK: Final = FindingKind(
 QUOTA_IN_FLIGHT: Final = FindingKind(
     code="quota-in-flight",
     severity=Severity.INFO,
-    means="HyperPod is creating or updating a quota, which refuses a write; the plan looks again after 5 minutes",
+    means="HyperPod is creating or updating a quota, which refuses writes until then; planned again after 5 minutes",
     sentence="the quota {quota} has status {status}; left as it is until it has settled",
     remedy="wait until it has settled; the next run plans it",
     found_in=("allocation/governed.py",),
@@ -249,7 +249,7 @@ QUOTA_IN_FLIGHT: Final = FindingKind(
 BETWEEN_WRITES: Final = FindingKind(
     code="between-writes",
     severity=Severity.WARNING,
-    means="a run was broken off after the first of a quota's two writes",
+    means="a run was interrupted after the first of a quota's two writes",
     sentence="a run was broken off after the first of the two writes of {quota}; it has less than before",
     remedy="let the plan be applied: it continues from there",
     found_in=("allocation/governed.py",),
@@ -286,7 +286,7 @@ EDIT_ADOPTED: Final = FindingKind(
     severity=Severity.WARNING,
     means="the same with `handEdits: adopt`",
     sentence=_EDITED + "taken as the new promise",
-    remedy="write it into the policy document, so that the two say the same",
+    remedy="write it into the policy document, so that both agree",
     found_in=("allocation/governed.py",),
 )
 EDIT_PUT_RIGHT: Final = FindingKind(

@@ -16,7 +16,7 @@ POLICY_VIOLATION: Final = FindingKind(
 NO_ROOM: Final = FindingKind(
     code="no-room",
     severity=Severity.WARNING,
-    means="a quota cannot be raised, because another one is left as it is",
+    means="a quota cannot be raised, because another quota stays as it is",
     sentence="The quota {quota} is left as it is: there is no room for what it would take.",
     remedy="lower the quotas that hold it",
     found_in=("allocation/plan_findings.py",),
@@ -43,29 +43,29 @@ HELD_BACK: Final = FindingKind(
 WRITE_REFUSED: Final = FindingKind(
     code="write-refused",
     severity=Severity.ERROR,
-    means="a write was refused; until when it is not tried again, and what would let it through",
+    means="a write was refused; when it is tried again, and what would make it succeed",
     sentence=(
         "The service refused to {deed} {what} at {at:%Y-%m-%d %H:%M} UTC ({error}): {message} The plan does not ask "
         "again before {again_at:%Y-%m-%d %H:%M} UTC."
     ),
-    remedy="{way_out}; then ask again at once: taskgov reconcile {cluster} --retry-refused",
+    remedy="{way_out}; to retry at once: taskgov reconcile {cluster} --retry-refused",
     found_in=("allocation/plan_findings.py",),
 )
 NO_PROGRESS: Final = FindingKind(
     code="no-progress",
     severity=Severity.ERROR,
-    means="the run before wrote the same, it has settled, and the service holds something else",
+    means="the previous run wrote the same, it has settled, and the service holds something else",
     sentence="The run before wrote the same to {quotas}; it has settled, and the service holds something else.",
-    remedy="compare the quota with what was written (taskgov history), and change the promise to what is kept",
+    remedy="compare the quota with what was written (taskgov history), and change the promise to the service's value",
     found_in=("allocation/progress.py",),
 )
 STATE_RESTORED: Final = FindingKind(
     code="state-restored",
     severity=ByCase(
-        "warning for a new stack on a cluster that was governed before, else incident",
+        "warning for a new stack on a cluster that was governed before, otherwise incident",
         lambda is_new_stack: Severity.WARNING if is_new_stack else Severity.INCIDENT,
     ),
-    means="table or bucket are older ones, empty, or another stack's: nothing is lowered because of the loss alone",
+    means="table or bucket is an older copy, empty, or another stack's: nothing is lowered because of the loss alone",
     sentence="{loss}: {because}.{left}",
     remedy="see docs/runbooks/restored-state.md",
     found_in=("allocation/doubts.py",),
@@ -78,13 +78,13 @@ OTHER_STACK: Final = FindingKind(
     ),
     means="another stack governs the cluster; this one writes nothing",
     sentence="{claim} governs the cluster; this is stack {own}, which writes nothing",
-    remedy="if the other stack is gone, or is to stop: taskgov govern CLUSTER --yes",
+    remedy="if the other stack is gone, or should stop: taskgov govern CLUSTER --yes",
     found_in=("allocation/doubts.py",),
 )
 OTHER_STACK_YOUNGER: Final = FindingKind(
     code="other-stack-younger",
     severity=Severity.WARNING,
-    means="a younger stack has tagged the cluster too",
+    means="a newer stack has tagged the cluster too",
     sentence="{claim} has tagged the cluster too; it writes nothing, because it began later",
     remedy="delete the other stack, then remove its tag: taskgov govern CLUSTER --yes",
     found_in=("allocation/doubts.py",),
@@ -92,7 +92,7 @@ OTHER_STACK_YOUNGER: Final = FindingKind(
 UNREADABLE_ITEM: Final = FindingKind(
     code="unreadable-item",
     severity=Severity.ERROR,
-    means="a record of the table that a newer release wrote, or that is damaged; its quota stays as it stands",
+    means="a record of the table that a newer release wrote, or that is damaged; its quota stays as it is",
     sentence="{item}",
     remedy="run the release that wrote it, or correct it, or delete it and see docs/runbooks/restored-state.md",
     found_in=("allocation/doubts.py",),
@@ -100,10 +100,10 @@ UNREADABLE_ITEM: Final = FindingKind(
 UNREADABLE_OBJECT: Final = FindingKind(
     code="unreadable-object",
     severity=ByCase(
-        "error where nothing can be promised without it, else warning",
+        "error if nothing can be promised without it, otherwise warning",
         lambda is_of_promises: Severity.ERROR if is_of_promises else Severity.WARNING,
     ),
-    means="objects of Kubernetes or SageMaker that cannot be read and are left out, kind by kind, and what follows",
+    means="objects of Kubernetes or SageMaker that cannot be read and are left out, by kind, with the effect",
     sentence="left out, because it cannot be read: {objects}. {effect}",
     remedy="correct or delete the object; a release that supports its form can read it",
     found_in=("allocation/doubts.py",),
@@ -111,15 +111,15 @@ UNREADABLE_OBJECT: Final = FindingKind(
 KUEUE_VERSION: Final = FindingKind(
     code="kueue-version",
     severity=Severity.WARNING,
-    means="the cluster runs a Kueue of another minor version than the scheduling model follows",
+    means="the cluster's Kueue has another minor version than the one that the scheduling model follows",
     sentence="Kueue is {version}, and predictions are those of {followed}; {differences}.",
-    remedy="take predictions for likely, not certain, until both are of one minor version",
+    remedy="treat predictions as likely, not certain, until both have the same minor version",
     found_in=("allocation/kueue_version.py",),
 )
 KUEUE_VERSION_UNKNOWN: Final = FindingKind(
     code="kueue-version-unknown",
     severity=Severity.INFO,
-    means="which Kueue the cluster runs could not be read",
+    means="the version of the cluster's Kueue could not be read",
     sentence="Which Kueue the cluster runs is not known ({because}); predictions are those of {followed}.",
     remedy=(
         "let the functions read the Deployment kueue-controller-manager in kueue-system (kubectl apply -f "

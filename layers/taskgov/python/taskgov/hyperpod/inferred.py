@@ -7,7 +7,7 @@
 | CloudTrail has another word for a denied call than the API | `TRAIL_CODES` |
 | a stale `TargetVersion`, a write while another settles, and a name that is taken are all one error | `CONFLICTS` |
 | a cluster that has all the quotas it may have refuses another one with this error | `LIMIT_REACHED` |
-| a quota of a cluster that is not there is refused with this error | `UNKNOWN_CLUSTER` |
+| a quota of a cluster that does not exist is refused with this error | `UNKNOWN_CLUSTER` |
 | a write settles within seconds, and within minutes at the most | `LOOKS`, `SETTLE_SECONDS` |
 | which tool made a call, by user agent, by the service that called, and by the role behind the session | `TOOLS` |
 | the health of a node that is well again | `HEALTHY` |

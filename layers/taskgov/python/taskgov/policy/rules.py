@@ -114,7 +114,7 @@ def partitions_have_a_profile(draft: Draft) -> Iterator[Broken]:
             rule = "needs acceleratorPartitionType beside it, such as mig-1g.5gb"
             yield Broken((*place, "unit"), measured.unit.value, rule)
         elif measured.unit is not Unit.PARTITION and profile is not None:
-            rule = "has a meaning only with unit: acceleratorPartition"
+            rule = "is allowed only with unit: acceleratorPartition"
             yield Broken((*place, "acceleratorPartitionType"), profile, rule)
 
 
@@ -161,7 +161,7 @@ def leases_are_between_two_teams(draft: Draft) -> Iterator[Broken]:
             if name not in receivers:
                 yield Broken(("leases", index, key), name, unknown_team(receivers))
         if lease.to == lease.from_:
-            yield Broken(("leases", index, "to"), lease.to, "must be another team than the one it leases from")
+            yield Broken(("leases", index, "to"), lease.to, "must not be the team from which it leases")
 
 
 def leases_end_after_they_start(draft: Draft) -> Iterator[Broken]:
@@ -180,12 +180,12 @@ def one_keeper_of_the_remainder(draft: Draft) -> Iterator[Broken]:
     idle_sharing = scheduler is not None and scheduler.idle_resource_sharing is Switch.ENABLED
     if pool.native:
         for key in sorted({"team", "takes"} & pool.model_fields_set):
-            yield Broken(("sharedPool", key), getattr(pool, key), "has no meaning beside native: true")
+            yield Broken(("sharedPool", key), getattr(pool, key), "is not allowed with native: true")
         if not (backend := document.cluster.backend).is_of_hyperpod:
             yield Broken(("sharedPool", "native"), pool.native, f"needs HyperPod; the backend here is {backend}")
         return
     if idle_sharing:
-        rule = "keeps a pool beside HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled"
+        rule = "adds a pool to HyperPod's own: write {native: true}, or set IdleResourceSharing to Disabled"
         yield Broken(("sharedPool", "team"), pool.team, rule)
     if pool.team in draft.team_names:
         yield Broken(("sharedPool", "team"), pool.team, "must not be one of the teams: it takes what they leave")
@@ -226,7 +226,7 @@ def instances_widen_a_percentage(draft: Draft) -> Iterator[Broken]:
     """Refuse whole instances without a percentage: nothing would be limited. 0 percent leaves the instances alone."""
     guardrails = draft.document.guardrails
     if guardrails.max_decrease_instances is not None and guardrails.max_decrease_percent is None:
-        rule = "needs maxDecreasePercent beside it: the greater of the two is the limit"
+        rule = "needs maxDecreasePercent too: the greater of the two is the limit"
         yield Broken(("guardrails", "maxDecreaseInstances"), guardrails.max_decrease_instances, rule)
 
 
@@ -243,9 +243,9 @@ def severities_say_when(draft: Draft) -> Iterator[Broken]:
     for index, rule in enumerate(draft.document.audit.severities):
         place = ("audit", "severities", index)
         if rule.evidence is not None and rule.at_least is None:
-            yield Broken((*place, "evidence"), rule.evidence, "needs atLeast beside it")
+            yield Broken((*place, "evidence"), rule.evidence, "needs atLeast too")
         if rule.at_least is not None and rule.evidence is None:
-            yield Broken((*place, "atLeast"), rule.at_least, "needs evidence beside it: which number is compared")
+            yield Broken((*place, "atLeast"), rule.at_least, "needs evidence too: the number that is compared")
 
 
 def mutes_leave_something(draft: Draft) -> Iterator[Broken]:

@@ -19,9 +19,7 @@ def families_of_a_team_are_apart(draft: Draft) -> Iterator[Broken]:
             mine = [name for name in types if stands_for(promise.family, name)]
             place = ("teams", index, "families", entry, "family")
             if both := sorted(exact.intersection(mine)):
-                rule = (
-                    f"stands for {both[0]} too, on which this team has a promise of its own: promise one or the other"
-                )
+                rule = f"stands for {both[0]} too, on which this team already has a promise: promise one or the other"
                 yield Broken(place, promise.family, rule)
             elif again := next((name for name in mine if name in earlier), None):
                 rule = f"stands for {again}, as {earlier[again]} of this team does: promise one or the other"

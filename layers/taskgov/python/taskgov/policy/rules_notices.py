@@ -45,7 +45,7 @@ def _two_places(old: TeamNotices | None) -> Iterator[Broken]:
 
 def _shared_topics(draft: Draft, rules: NoticeRules) -> Iterator[Broken]:
     """Refuse a topic for mail and chat: who reads mail would get JSON, and chat clients drop plain text."""
-    rule = "must be another topic than the one for mail: each has its own form"
+    rule = "must not be the topic for mail: each has its own form"
     if rules.chat.every_team is not None and rules.chat.every_team == rules.every_team:
         yield Broken(("notices", "chat", "everyTeam"), rules.chat.every_team, rule)
     mail = {topic for team in (*draft.receivers(), *rules.teams) if (topic := rules.topic_of(team))}

@@ -208,7 +208,7 @@ class _Reader:
         """Return whether the tag of a value is one of these, or none; refuse any other."""
         if event.tag in {None, "!", *tags}:
             return True
-        rule = f"has a tag that means nothing here (line {event.start_mark.line + 1})"
+        rule = f"has a tag that is not supported (line {event.start_mark.line + 1})"
         self._refuse(location, value_of(event.tag)[1:-1], rule)
         return False
 

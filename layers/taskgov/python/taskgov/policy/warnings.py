@@ -145,7 +145,7 @@ def _shares_of_less_than_an_instance(draft: Draft, table: InstanceTypeTable, pla
 
 
 def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
-    """Warn where percentages divide all of a type, and somebody is promised some of it besides."""
+    """Warn where percentages divide all of a type, and another promise exists on it."""
     percents: dict[str, Fraction] = {}
     besides: dict[str, list[tuple[Location, str]]] = {}
     for index, team in enumerate(draft.document.teams):

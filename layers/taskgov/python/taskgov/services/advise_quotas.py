@@ -43,8 +43,8 @@ SECONDS: Final = 80.0
 MOST_JOBS: Final = 50_000
 """In two weeks: a single replay of more takes too long to be stopped in time."""
 BATCH: Final = 300
-NO_TIME: Final = "there is too much work on the record for the time of an audit; taskgov advise has no such limit"
-UNFINISHED: Final = "the audit ended before it was found out; taskgov advise gives it at any time"
+NO_TIME: Final = "the record has too much work for the time of an audit; taskgov advise has no such limit"
+UNFINISHED: Final = "the audit ended before the result; taskgov advise gives it at any time"
 
 
 @dataclass(frozen=True, slots=True)

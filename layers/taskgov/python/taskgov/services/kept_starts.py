@@ -23,7 +23,7 @@ def kept_estimates(documents: DocumentStore, cluster_name: str) -> KeptEstimates
     try:
         return None if stored is None else KeptEstimates.from_bytes(stored)
     except ValueError as error:
-        raise InvalidRequestError(f"{key} cannot be read ({error}); the next look makes it again") from error
+        raise InvalidRequestError(f"{key} cannot be read ({error}); the next look writes it again") from error
 
 
 def task_starts(documents: DocumentStore, snapshot: Snapshot) -> dict[tuple[str, str], GivenStart]:

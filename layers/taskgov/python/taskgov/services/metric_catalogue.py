@@ -28,8 +28,9 @@ QUOTA_GUARANTEED: Final = Metric(
     "QuotaGuaranteed",
     COUNT,
     PER_QUOTA,
-    "The team's nominal quota, leases included. Where one holds, the property `leasedInstances` says how many whole "
-    "instances of it are leased from others (above zero) or to others (below); `leasedParts` says the same of parts.",
+    "The team's nominal quota, leases included. While a lease is active, the property `leasedInstances` is the "
+    "number of whole instances that are leased from others (above zero) or to others (below zero); `leasedParts` is "
+    "the same for parts.",
     "ClusterQueue `spec.resourceGroups`; leases by the policy document and its plan",
 )
 QUOTA_USED: Final = Metric(
@@ -43,15 +44,15 @@ BORROWED: Final = Metric(
     "Borrowed",
     COUNT,
     PER_QUOTA,
-    "What the team holds above its guarantee, from what others leave idle.",
+    "What the team holds above its guarantee, from the idle quota of others.",
     "used less guaranteed, less what is over quota",
 )
 LENT: Final = Metric(
     "Lent",
     COUNT,
     PER_QUOTA,
-    "The team's idle quota that others hold. An attribution: in proportion to idle quota, ties by name, since a flat "
-    "cohort has no counterparties. Over all teams it is the same sum as `Borrowed`.",
+    "The team's idle quota that others hold. An attribution: in proportion to idle quota, ties by name, because a "
+    "flat cohort has no counterparties. The sum over all teams equals that of `Borrowed`.",
     "attributed from the borrowers' `Borrowed`",
 )
 IDLE: Final = Metric(
@@ -61,14 +62,14 @@ OVER_QUOTA: Final = Metric(
     "OverQuota",
     COUNT,
     PER_QUOTA,
-    "What the team still holds of a quota that was lowered under running work, and nobody lends. Not borrowing.",
+    "What the team still holds above a quota that was lowered under running work, without a lender. Not borrowing.",
     "used less guaranteed, beyond what the lenders leave idle or the borrow limit allows",
 )
 BORROW_LIMIT_UTILIZATION: Final = Metric(
     "BorrowLimitUtilization",
     PERCENT,
     PER_QUOTA,
-    "How much of its borrow limit the team uses. Absent without a limit, and with a limit of nothing.",
+    "How much of its borrow limit the team uses. Absent without a limit, and with a limit of 0.",
     "`Borrowed` / ClusterQueue `borrowingLimit`",
     together="left out",
 )
@@ -92,13 +93,13 @@ PENDING_WORKLOADS: Final = Metric(
     "PendingWorkloads", COUNT, PER_TEAM, "Workloads that wait for quota.", "Workloads without a quota reservation"
 )
 PENDING_GPUS: Final = Metric(
-    "PendingGpus", COUNT, PER_TEAM, "Accelerators that waiting workloads ask for.", "requests of their pod sets"
+    "PendingGpus", COUNT, PER_TEAM, "Accelerators that waiting workloads request.", "requests of their pod sets"
 )
 OLDEST_PENDING_SECONDS: Final = Metric(
     "OldestPendingSeconds",
     SECONDS,
     PER_TEAM,
-    "How long the team's oldest waiting workload has waited; 0 when none waits.",
+    "How long the team's oldest waiting workload has waited; 0 if none waits.",
     "the workload's queueing time",
     together="max",
 )
@@ -106,10 +107,10 @@ START_ESTIMATE_COVERAGE: Final = Metric(
     "StartEstimateCoverage",
     PERCENT,
     PER_QUANTILE,
-    "Part of the team's last estimates of starts (100 at most) by whose time the job had started: `P50` is right at "
-    "50, `P90` at 90. Of teams with 20 outcomes and more, and of `all teams` together; nothing an hour after the last "
-    "estimates.",
-    "the kept estimates ([when.md](when.md#in-the-account))",
+    "Percentage of the team's last estimates of starts (at most 100) for which the job had started by the estimated "
+    "time; good estimates have 50 at `P50` and 90 at `P90`. For teams with 20 or more outcomes, and for `all teams` "
+    "together; not published when the last estimates are older than an hour.",
+    "the stored estimates ([when.md](when.md#in-the-account))",
     together="left out",
 )
 TEAMS_STARVED: Final = Metric(
@@ -124,16 +125,16 @@ PREEMPTIONS: Final = Metric(
     "Preemptions",
     COUNT,
     PER_PREEMPTION,
-    "Preemptions of the team's workloads, each counted once, with Kueue's reason and the team that it was for "
-    "(`unknown` when Kueue does not say). Only published when there is one.",
+    "Preemptions of the team's workloads, each counted once, with Kueue's reason and the team that preempted "
+    "(`unknown` if Kueue does not record it). Published only when there is one.",
     "Workload condition `Preempted`",
 )
 PREEMPTED_GPU_SECONDS: Final = Metric(
     "PreemptedGpuSeconds",
     SECONDS,
     PER_PREEMPTION,
-    "Accelerators times seconds that preempted workloads had run since admission: work to do again, at most. "
-    "Preemptions of which Kueue does not say it (evicted more than once, quota released) are left out.",
+    "Accelerators times seconds that preempted workloads had run since admission: at most this work is lost. "
+    "Preemptions for which Kueue does not record it (evicted more than once, quota released) are left out.",
     "Workload conditions `Admitted` and `Preempted`, else `accumulatedPastExecutionTimeSeconds`",
 )
 CAPACITY_HEALTHY: Final = Metric(
@@ -148,13 +149,13 @@ CAPACITY_UNHEALTHY: Final = Metric(
     COUNT,
     PER_CAPACITY,
     "What the other nodes of the type would offer.",
-    "nodes that are there and not healthy",
+    "nodes that exist and are not healthy",
 )
 OVERCOMMIT: Final = Metric(
     "Overcommit",
     COUNT,
     PER_CAPACITY,
-    "How much all quotas together promise above the healthy capacity.",
+    "By how much the sum of all quotas exceeds the healthy capacity.",
     "sum of `QuotaGuaranteed` - `CapacityHealthy`, at least 0",
 )
 NODES_LOST: Final = Metric(
@@ -168,7 +169,7 @@ QUOTA_DRIFT: Final = Metric(
     "QuotaDrift",
     COUNT,
     WHOLE_CLUSTER,
-    "Quotas and cluster policies that hold something else than planned when a run ends.",
+    "Quotas and cluster policies that differ from the plan when a run ends.",
     "changes of the plan that were not applied",
 )
 SECONDS_SINCE_LOOK: Final = Metric(
@@ -176,10 +177,10 @@ SECONDS_SINCE_LOOK: Final = Metric(
     SECONDS,
     WHOLE_CLUSTER,
     "How long ago a run last read the cluster without an error. With `all clusters` as the cluster: the longest of all "
-    "governed clusters (those with a policy document), 0 without one; no value when one of them cannot be found out.",
+    "governed clusters (those with a policy document), 0 without one; no value if one of them cannot be determined.",
     "the table, written by `read_snapshot`",
 )
-PLANS_COMPUTED: Final = Metric("PlansComputed", COUNT, WHOLE_CLUSTER, "Runs that came to a plan.", "end of a run")
+PLANS_COMPUTED: Final = Metric("PlansComputed", COUNT, WHOLE_CLUSTER, "Runs that computed a plan.", "end of a run")
 CHANGES_APPLIED: Final = Metric(
     "ChangesApplied",
     COUNT,
@@ -191,11 +192,11 @@ CHANGES_BLOCKED: Final = Metric(
     "ChangesBlocked",
     COUNT,
     WHOLE_CLUSTER,
-    "Changes that a guardrail stopped, or that nobody approved; 1 for a plan that was blocked before it had any.",
+    "Changes that a guardrail stopped, or that were not approved; 1 for a plan that was blocked before it had any.",
     "end of a run that is blocked, rejected or expired",
 )
 RUNS_UNFINISHED: Final = Metric(
-    "RunsUnfinished", COUNT, WHOLE_CLUSTER, "Runs that began to write and could not write all of it.", "end of a run"
+    "RunsUnfinished", COUNT, WHOLE_CLUSTER, "Runs that began to write but could not write everything.", "end of a run"
 )
 RUNS_FAILED: Final = Metric(
     "RunsFailed", COUNT, WHOLE_CLUSTER, "Runs that failed before they wrote anything.", "end of a run"
@@ -204,14 +205,14 @@ EVENT_TO_APPLIED_SECONDS: Final = Metric(
     "EventToAppliedSeconds",
     SECONDS,
     WHOLE_CLUSTER,
-    "From the event that caused a run to the end of that run, when it applied its plan.",
+    "The time from the event that caused a run to the end of that run, if it applied its plan.",
     "the event's time, the run's end",
 )
 FINDINGS: Final = Metric(
     "Findings",
     COUNT,
     PER_SEVERITY,
-    "Findings of an audit, muted ones left out; 0 is published too.",
+    "Findings of an audit, without muted ones; 0 is published too.",
     "audit",
 )
 FINDINGS_MUTED: Final = Metric(
@@ -222,7 +223,7 @@ NOTICES_FAILED: Final = Metric(
     COUNT,
     WHOLE_CLUSTER,
     "Topics of teams that could not be notified: their findings by an audit (the cluster's notice names them), or what "
-    "happened to their tasks by a look (its log does, and the next look tries again).",
+    "happened to their tasks by a look (its log names them, and the next look tries again).",
     "audit; each minute's look at usage, when there is one",
 )
 OBJECTS_UNREADABLE: Final = Metric(
@@ -236,9 +237,9 @@ WORKLOADS_RELISTED: Final = Metric(
     "WorkloadsRelisted",
     COUNT,
     WHOLE_CLUSTER,
-    "1 when a minute listed all workloads although it should have followed the changes; the property `why` says why it "
-    "could not. 0 when it followed them (`objectsRead`: how many Workloads it read). Nothing on a cluster with so few "
-    "workloads that they are on one page, and in the minute in which all are listed anyway, once an hour.",
+    "1 when a minute listed all workloads although it should have followed the changes; the property `why` has the "
+    "reason. 0 when it followed them (`objectsRead`: how many Workloads it read). Not published on a cluster whose "
+    "workloads fit on one page, and in the minute in which all are listed anyway, once an hour.",
     "the look at the workloads ([scale.md](scale.md#following-workloads))",
 )
 AUDITS_MISSED: Final = Metric(
@@ -253,8 +254,8 @@ CLUSTER_UNREADABLE: Final = Metric(
     "ClusterUnreadable",
     COUNT,
     WHOLE_CLUSTER,
-    "1 when the cluster, or its policy document, could not be looked at; the log has the error and where it was "
-    "raised. The other clusters are looked at anyway. 0 is published too. With `all clusters` as the cluster: 1 "
+    "1 when the cluster, or its policy document, could not be read; the log has the error and where it was "
+    "raised. The other clusters are read anyway. 0 is published too. With `all clusters` as the cluster: 1 "
     "for each failure.",
     "each minute's look at usage, the hourly resync, the end of a run",
 )

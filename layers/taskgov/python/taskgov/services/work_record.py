@@ -42,7 +42,7 @@ class RecordedWork:
         try:
             return WorkMemory() if stored is None else WorkMemory.from_bytes(stored)
         except ValueError as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error}); the next look makes it again") from error
+            raise InvalidRequestError(f"{key} cannot be read ({error}); the next look writes it again") from error
 
     def _day(self, cluster_name: str, day: str) -> Day:
         key = days.KEY.format(cluster_name, day)

@@ -42,7 +42,7 @@ class Loss(StrEnum):
     """What was lost when the state that a look finds is not the one that the last look left."""
 
     TABLE_BEHIND = "table-behind"
-    """The table is an older one than the bucket has seen: restored from a backup."""
+    """The table is an older copy than the bucket has seen: restored from a backup."""
     TABLE_EMPTY = "table-empty"
     """The bucket has seen a table, and this one has no record of the cluster."""
     TABLE_FOREIGN = "table-foreign"
