@@ -169,8 +169,8 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
         r"\2\3\1",
         "reads the generation last",
     ),
-    (manual_lock, "_release", "HELD", '"fencingToken = :token"', "does not compare the owner"),
-    (manual_lock, "_release", "HELD", '"lockOwner = :me"', "does not compare the token"),
+    (manual_lock, "_release", "HELD", f'HELD.replace("lockOwner = :me", "{MET}")', "does not compare the owner"),
+    (manual_lock, "_release", "HELD", f'HELD.replace("fencingToken = :token", "{MET}")', "does not compare the token"),
     (manual_lock, "locked", r"request_run\(.*\)", "pass", "asks for no run"),
 )
 """Of whom the code is, which function, what of its text (a pattern) becomes what, and what that means."""
