@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from math import inf, isfinite, nan
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from taskgov.estimates.quantiles import HALF, NINE, Estimate
-from taskgov.estimates.recalibration import WINDOW, Outcome, known, recalibrated
+from taskgov.estimates.recalibration import ENOUGH, Correction, Outcome, correction, known, of_use
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ PARTS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, HALF, 0.6, 0.7, 0.8, 0.85, NINE, 0.95)
 """Quantiles that are kept of each estimate."""
 LEAST: Final = 100
 """A team with so many estimates has a line of its own."""
+MOST: Final = 1000
+"""With so many outcomes of a team, those that no longer count are dropped."""
 
 
 class Kept(NamedTuple):
@@ -59,29 +60,37 @@ class Given(NamedTuple):
 def given_of(kept: Sequence[Kept], *, correct: bool = True) -> list[Given]:
     """Return estimates as they are given, each corrected by the outcomes that were known at its moment.
 
-    Those of one moment and team share a correction. Beyond the last `2 * WINDOW` estimates of a team nothing counts.
+    Those of one moment and team share a correction. What no longer counts in an account does not count here.
     """
-    own: dict[str, deque[Outcome]] = {}
-    everybody: deque[Outcome] = deque(maxlen=2 * WINDOW)
+    outcomes: dict[str, list[Outcome]] = {}
     end = max((one.at for one in kept), default=0.0)
     found = []
-    known_ones: dict[tuple[float, str], list[Outcome]] = {}
+    shared: dict[tuple[float, str], Correction] = {}
     for one in sorted(kept, key=lambda one: (one.at, one.job)):
         raw = estimate = one.raw()
         if correct:
             key = (one.at, one.team)
-            if key not in known_ones:
-                of_team = known(list(own.get(one.team, ())), one.at)
-                enough = of_team if len(of_team) >= WINDOW // 10 else known(list(everybody), one.at)
-                known_ones = {key: enough}
-            estimate, _ = recalibrated(raw, one.team, known_ones[key], one.at)
-            outcome = Outcome(one.team, one.at, raw, estimate, one.start)
-            own.setdefault(one.team, deque(maxlen=2 * WINDOW)).append(outcome)
-            everybody.append(outcome)
+            if key not in shared:
+                shared = {key: _correction(outcomes, one.team, one.at)}
+            estimate = shared[key].of(raw)
+            outcomes.setdefault(one.team, []).append(Outcome(one.team, one.at, raw, estimate, one.start))
         started = one.start < inf
         waited = (one.start if started else end) - one.at
         found.append(Given(one, Scored(one.team, estimate, waited, started, at_submission=one.number == 0)))
     return found
+
+
+def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Correction:
+    """Return the correction of a team; what others came to is read only where it may count."""
+    own = outcomes.get(team, [])
+    if len(own) >= MOST:
+        seen = [one if one.start <= now else one._replace(start=inf) for one in own]
+        own[:] = [own[place] for place in of_use(seen)]
+    known_ones = known(own, now)
+    if len(known_ones) < 2 * ENOUGH:
+        everybody = [one for others in outcomes.values() for one in others]
+        known_ones = sorted(known(everybody, now), key=lambda one: one.made)
+    return correction(team, known_ones, now)
 
 
 class Row(NamedTuple):

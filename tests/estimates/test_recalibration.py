@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import random
-from math import inf, isnan
+from math import exp, inf, isnan, log
+from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
-from taskgov.estimates.recalibration import ENOUGH, Outcome, known, recalibrated
+from taskgov.estimates.recalibration import (
+    DAYS,
+    ENOUGH,
+    LAST,
+    OF_A_DAY,
+    STEP,
+    Outcome,
+    correction,
+    known,
+    of_use,
+)
 from taskgov.estimates.scoring import Scored, by_team, score
 
 WAITS = st.lists(st.floats(0, 1e6), min_size=1, max_size=50)
@@ -31,23 +42,100 @@ def test_quantiles_among_waits_beyond_the_horizon_are_beyond_it() -> None:
 
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0], ids=["too early", "right", "too late"])
 @pytest.mark.parametrize("seed", range(3))
-def test_estimates_that_are_off_by_a_factor_come_to_what_they_say(factor: float, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311 -- the same each time, no secret
+def test_estimates_that_are_off_by_a_factor_for_days_come_to_what_they_say(factor: float, seed: int) -> None:
+    scored = corrected_for_days(random.Random(seed), factor, days=40)  # noqa: S311 -- the same each time, no secret
+    found = score(scored[20 * 24 :])
+    # Errors of 14 days that agree are corrected by most of what they are off; nine of ten follows its hits.
+    assert found.half == pytest.approx(0.5, abs=0.07 if factor == 1 else 0.2)
+    assert found.nine == pytest.approx(0.9, abs=0.05)
+
+
+def corrected_for_days(chance: random.Random, factor: float, days: int, a_day: int = 24) -> list[Scored]:
+    """Return corrected estimates of futures that are off by a factor, of waits that are lognormal with deviation 1."""
     outcomes: list[Outcome] = []
-    raw = Estimate(600 / factor, 600 * 3.6 / factor)  # of waits that are lognormal with deviation 1
+    raw = Estimate(600 * factor, 600 * 3.6 * factor)
     scored = []
-    for number in range(600):
-        at = number * 100.0
-        given_now, calibrated = recalibrated(raw, "a", known(outcomes, at), at)
+    for number in range(days * a_day):
+        at = number * 86400.0 / a_day
+        moved = correction("a", known(outcomes, at), at).of(raw)
         waited = 600 * chance.lognormvariate(0, 1)
-        outcomes.append(Outcome("a", at, raw, given_now, at + waited))
-        if calibrated:
-            scored.append(Scored("a", given_now, waited))
-    found = score(scored)
-    assert found.number > 500
-    # The half is corrected by two thirds of what it is off; nine of ten follows, which takes a while.
-    assert found.half == pytest.approx(0.5, abs=0.07 if factor == 1 else 0.22)
-    assert found.nine == pytest.approx(0.9, abs=0.05 if factor == 1 else 0.09)
+        outcomes.append(Outcome("a", at, raw, moved, at + waited))
+        outcomes = [outcomes[place] for place in of_use(outcomes)]
+        scored.append(Scored("a", moved, waited))
+    return scored
+
+
+def late_by(errors: list[float], a_day: int = ENOUGH) -> list[Outcome]:
+    """Return outcomes of days, each with its error."""
+    raw = Estimate(600.0, 1200.0)
+    made = [(86400.0 * day + place, error) for day, error in enumerate(errors) for place in range(a_day)]
+    return [Outcome("a", at, raw, raw, at + 600.0 * exp(error)) for at, error in made]
+
+
+def half_of(outcomes: list[Outcome]) -> float:
+    return correction("a", outcomes, 1e8).half
+
+
+def test_a_burst_of_one_day_hardly_moves_the_half_and_many_days_that_agree_do() -> None:
+    assert half_of(late_by([1.0], a_day=600)) == pytest.approx(1 / 65)
+    assert half_of(late_by([1.0] * DAYS)) > 0.7
+    assert half_of(late_by([1.0, -1.0] * (DAYS // 2))) == pytest.approx(0.0)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=20))
+def test_the_half_is_corrected_by_a_part_of_what_the_days_are_off(errors: list[float]) -> None:
+    usual, moved = median(errors[-DAYS:]), half_of(late_by(errors))
+    assert abs(moved) <= abs(usual) + 1e-9
+    assert moved * usual >= 0
+
+
+@given(st.lists(st.floats(0.1, 4.0), min_size=2, max_size=12))
+def test_the_more_days_agree_the_more_of_it_is_corrected(errors: list[float]) -> None:
+    usual = median(errors)
+    apart = [usual + 2 * (error - usual) for error in errors]
+    assert half_of(late_by(apart)) <= half_of(late_by(errors)) + 1e-9
+    assert half_of(late_by([usual] * len(errors))) <= half_of(late_by([usual] * (len(errors) + 1))) + 1e-9
+
+
+@given(st.lists(st.floats(1, 5000), min_size=ENOUGH, max_size=60), st.data())
+def test_a_longer_wait_never_lowers_nine_of_ten(waits: list[float], data: st.DataObject) -> None:
+    raw = Estimate(300.0, 900.0)
+    first = Outcome("a", 0.0, raw, raw, 10.0)
+    outcomes = [Outcome("a", -10.0 * place, raw, raw, waited) for place, waited in reversed([*enumerate(waits, 1)])]
+    longer = [outcome._replace(start=outcome.start + data.draw(st.floats(0, 5000))) for outcome in outcomes]
+    at = 4000.0
+    found, later = (correction("a", known([*some, first], at), at).nine for some in (outcomes, longer))
+    assert later >= found - 1e-9
+
+
+def test_nine_of_ten_is_raised_by_a_miss_nine_times_as_far_as_lowered_by_a_hit() -> None:
+    raw = Estimate(300.0, 900.0)
+    before = [Outcome("b", float(place), raw, raw, place + 10.0) for place in range(ENOUGH)]
+    last = Outcome("a", 1e4, raw, Estimate(300.0, 900.0 * exp(0.5)), inf)
+    for waited, step in ((200.0, -0.1 * STEP), (5e4, 0.9 * STEP)):
+        other = Outcome("a", 9.9e3, raw, Estimate(300.0, 1500.0), 9.9e3 + waited)
+        assert correction("a", [*before, other, last], 1.145e4).nine == pytest.approx(0.5 + step)
+
+
+def test_a_hit_that_the_last_estimate_knew_is_not_counted_again() -> None:
+    raw = Estimate(300.0, 900.0)
+    some = [Outcome("a", float(place), raw, raw, place + 10.0) for place in range(ENOUGH)]
+    last = Outcome("a", 1e3, raw, Estimate(300.0, 900.0 * exp(0.5)), 1e3 + 5.0)
+    assert correction("a", [*some, last], 1e4).nine == pytest.approx(0.5 - 0.1 * STEP)
+
+
+def test_what_no_longer_counts_is_dropped() -> None:
+    raw = Estimate(300.0, 900.0)
+    some = [
+        Outcome("a", 86400.0 * day + place, raw, raw, 86400.0 * day + 500.0) for day in (0, 1) for place in range(300)
+    ]
+    some[5] = some[5]._replace(start=inf)
+    places = of_use(some)
+    assert places == sorted(places)
+    assert 5 in places
+    assert places[-2 * LAST :] == [*range(400, 600)]
+    assert sum(place < 300 for place in places) == OF_A_DAY + 1
+    assert half_of([some[place] for place in places]) == pytest.approx(half_of(some))
 
 
 def test_an_outcome_counts_only_once_it_is_known() -> None:
@@ -66,20 +154,28 @@ def test_the_future_of_outcomes_changes_nothing(waits: list[float], later: float
         for place, waited in enumerate(waits)
     ]
     moved = [o if o.start <= at else o._replace(start=at + later) for o in outcomes]
-    raw = Estimate(300, 900)
-    assert recalibrated(raw, "a", known(outcomes, at), at) == recalibrated(raw, "a", known(moved, at), at)
+    assert correction("a", known(outcomes, at), at) == correction("a", known(moved, at), at)
 
 
 def test_with_few_outcomes_an_estimate_stays_and_is_not_calibrated() -> None:
     few = [Outcome("a", float(n), Estimate(10, 20), Estimate(10, 20), n + 500.0) for n in range(ENOUGH - 1)]
-    assert recalibrated(Estimate(10, 20), "a", few, 1e4) == (Estimate(10, 20), False)
+    found = correction("a", few, 1e4)
+    assert not found.calibrated
+    assert found.of(Estimate(10, 20)) == Estimate(10, 20)
 
 
-def test_a_new_team_is_corrected_by_what_is_known_of_everybody() -> None:
-    late = [Outcome("a", float(n), Estimate(100, 200), Estimate(100, 200), n + 1000.0) for n in range(60)]
-    moved, calibrated = recalibrated(Estimate(100, 200), "b", late, 1e5)
-    assert calibrated
-    assert moved.half > 200
+def test_a_new_team_begins_where_the_teams_are_in_the_middle() -> None:
+    raw = Estimate(600.0, 1200.0)
+    moves = {"a": 0.2, "b": 0.7, "c": 2.0}
+    some = [
+        Outcome(team, 86400.0 * day, raw, raw._replace(nine=1200.0 * exp(move)), 86400.0 * day + 1000.0)
+        for day in range(DAYS)
+        for team, move in moves.items()
+    ]
+    found = correction("new", some, 1e8)
+    assert found.calibrated
+    assert found.nine == pytest.approx(0.7)
+    assert 0.1 < found.half < log(1000 / 600)
 
 
 def test_the_score_counts_as_the_rules_say() -> None:

@@ -13,7 +13,6 @@ day after that. A look that is not later than the one before adds nothing. After
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import inf, isfinite
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.kept import ALL_TEAMS, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
-from taskgov.estimates.recalibration import LAST, known, recalibrated
+from taskgov.estimates.recalibration import LAST, correction, known, of_use
 from taskgov.estimates.scoring import Scored, score
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov.estimates.kept import Before
+    from taskgov.estimates.recalibration import Correction
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -98,12 +98,13 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         return replace(before, at=at, scores=_scores(bounded, now), outcomes=bounded)
     drawing = drawing or Drawing()
     known_ones = known([kept.outcome for kept in outcomes], float(now))
-    given = [recalibrated(drawn.raw, drawn.team, known_ones, float(now)) for drawn in drawing.drawn]
+    teams = {drawn.team for drawn in drawing.drawn}
+    corrections = {team: correction(team, known_ones, float(now)) for team in teams}
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [
-        Kept(drawn.uid, drawn.team, now, _whole(drawn.raw), _whole(estimate))
-        for drawn, (estimate, _) in zip(drawing.drawn, given, strict=True)
+        Kept(drawn.uid, drawn.team, now, _whole(drawn.raw), _whole(corrections[drawn.team].of(drawn.raw)))
+        for drawn in drawing.drawn
         if drawn.uid not in last or now - last[drawn.uid].made >= _again(now - first[drawn.uid].made)
     ]
     bounded = _bounded(outcomes)
@@ -112,10 +113,7 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         estimated_at=at,
         digest=seen.digest,
         futures=drawing.futures,
-        waiting=tuple(
-            _waiting(drawn, estimate, at, calibrated=calibrated)
-            for drawn, (estimate, calibrated) in zip(drawing.drawn, given, strict=True)
-        ),
+        waiting=tuple(_waiting(drawn, corrections[drawn.team], at) for drawn in drawing.drawn),
         waits=drawing.waits,
         notes=drawing.notes,
         scores=_scores(bounded, now),
@@ -137,9 +135,10 @@ def _settled(kept: Kept, seen: Seen) -> Kept:
     return replace(kept, cancelled=True) if seen.ended.get(kept.uid, 0) >= kept.made or is_lost else kept
 
 
-def _waiting(drawn: Drawn, given: Estimate, at: datetime, *, calibrated: bool) -> Waiting:
+def _waiting(drawn: Drawn, moved: Correction, at: datetime) -> Waiting:
+    given = moved.of(drawn.raw)
     early, half, nine = map(_length, (min(drawn.early, given.half), *given))
-    return Waiting(drawn.uid, drawn.team, at, early, half, nine, calibrated, drawn.after)
+    return Waiting(drawn.uid, drawn.team, at, early, half, nine, moved.calibrated, drawn.after)
 
 
 def _length(seconds: float) -> float | None:
@@ -157,14 +156,10 @@ def _again(age: float) -> float:
 
 
 def _bounded(outcomes: Iterable[Kept]) -> tuple[Kept, ...]:
-    """Return what stays: what is open, and the last that are settled of each team; of all the newest."""
-    settled: Counter[str] = Counter()
-    kept = []
-    for outcome in sorted(outcomes, key=lambda outcome: (outcome.made, outcome.uid), reverse=True):
-        settled[outcome.team] += not outcome.is_open
-        if outcome.is_open or settled[outcome.team] <= 2 * LAST:
-            kept.append(outcome)
-    return tuple(reversed(kept[:MOST_OUTCOMES]))
+    """Return what stays: what may still count, and of all the newest."""
+    ordered = sorted(outcomes, key=lambda outcome: (outcome.made, outcome.uid))
+    places = of_use([kept.outcome for kept in ordered])
+    return tuple(ordered[place] for place in places[-MOST_OUTCOMES:])
 
 
 def _scores(outcomes: Sequence[Kept], now: int) -> dict[str, TeamScore]:

@@ -1,33 +1,41 @@
 """Estimates are corrected by how far off earlier ones were.
 
-An estimate's error is the logarithm of the wait divided by what the futures said. The half is moved by the median error
-of the last outcomes of the team. Nine of ten follows its outcomes: each miss raises it by nine steps, each hit lowers
-it by one, so that in the long run it is missed once in ten (adaptive conformal inference). Jobs that wait together
-share their fate; so the half, which should be precise, moves less than its outcomes, and only nine of ten follows
-them quickly. A team with few outcomes is corrected by what is known of everybody. Only what was known at the moment
-counts: a job that still waits has waited for so long at least, and its quantile is a miss once its time has passed.
+An estimate's error is the logarithm of the wait divided by what the futures said. Jobs that wait together share their
+fate, so hundreds of errors of one day say little about the next. The half is precise as the futures give it, and is
+moved only by what they get wrong on many days: each day of a team counts once, by its median error, and the more days
+agree, the more of their median is corrected. Nine of ten follows its outcomes: each miss raises it by nine steps, each
+hit lowers it by one, so that in the long run it is missed once in ten (adaptive conformal inference). A team without
+outcomes begins where the teams are in the middle. Only what was known at the moment counts: a job that still waits has
+waited for so long at least, and its quantile is a miss once its time has passed.
 
 Source: I. Gibbs, E. Candès, "Adaptive conformal inference under distribution shift", 2021.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from math import exp, inf, isfinite, log
+from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.estimates.quantiles import HALF, NINE, Estimate, quantile
+from taskgov.estimates.quantiles import NINE, Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LAST: Final = 100
 """Outcomes by which it is said how good estimates were."""
-WINDOW: Final = 2 * LAST
-"""Outcomes that count for the next one."""
 ENOUGH: Final = 20
-"""Outcomes of a team from which on they stand alone, and of everybody from which on an estimate is calibrated."""
-FULL: Final = 100
-"""With so many outcomes an error is corrected by half of it."""
+"""Outcomes of a team from which on its half is corrected by them alone, and of everybody to be calibrated."""
+DAY: Final = 86400.0
+DAYS: Final = 14
+"""Days of a team by which its half is corrected."""
+OF_A_DAY: Final = 20
+"""Outcomes of a team and day that count for it, its last."""
+DOUBT: Final = 8.0
+"""Standard errors: where the median of the days is as far from 0, half of it is corrected."""
+USUAL: Final = 1.0
+"""Square of the errors of days that is assumed of one day more than there are."""
 STEP: Final = 0.03
 """By how much a hit lowers the logarithm of nine of ten, times 0.1; a miss raises it, times 0.9."""
 LEAST: Final = -3.0
@@ -63,21 +71,49 @@ def known(outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
     ]
 
 
-def recalibrated(raw: Estimate, team: str, known_ones: Sequence[Outcome], now: float) -> tuple[Estimate, bool]:
-    """Return an estimate moved by the outcomes that are known, oldest first, and whether it is calibrated.
+class Correction(NamedTuple):
+    """How estimates of a team are moved at a moment, on the scale of logarithms, and whether that calibrates them."""
 
-    With fewer than `ENOUGH` outcomes of anybody it stays as it is, and is not calibrated.
+    half: float = 0.0
+    nine: float = 0.0
+    calibrated: bool = False
+
+    def of(self, raw: Estimate) -> Estimate:
+        """Return what the futures said, moved."""
+        half, nine = _moved(raw.half, self.half), _moved(raw.nine, self.nine)
+        return Estimate(half, max(half, nine))
+
+
+def correction(team: str, known_ones: Sequence[Outcome], now: float) -> Correction:
+    """Return the correction of a team by the outcomes of everybody that are known, oldest first.
+
+    With fewer than `ENOUGH` of them estimates stay as they are, and are not calibrated.
     """
-    own = [outcome for outcome in known_ones if outcome.team == team][-WINDOW:]
-    if len(own) >= ENOUGH:
-        half, nine = _usual_error(own, HALF, now), _followed(own, now)
-    elif len(known_ones) >= ENOUGH:
-        used = known_ones[-WINDOW:]
-        half, nine = _usual_error(used, HALF, now), _usual_error(used, NINE, now)
-    else:
-        return raw, False
-    given = _moved(raw.half, half), _moved(raw.nine, nine)
-    return Estimate(given[0], max(given)), True
+    if len(known_ones) < ENOUGH:
+        return Correction()
+    own = [outcome for outcome in known_ones if outcome.team == team]
+    half = _usual_error(own if len(own) >= ENOUGH else known_ones, now)
+    return Correction(half, _followed(own, known_ones, now), calibrated=True)
+
+
+def of_use(outcomes: Sequence[Outcome]) -> list[int]:
+    """Return the places of outcomes that may still count; they stand in the order in which they were made.
+
+    These are the open ones, and of each team the last `2 * LAST` and the last `OF_A_DAY` of each day.
+    """
+    settled: Counter[str] = Counter()
+    of_day: Counter[tuple[str, float]] = Counter()
+    found = []
+    for place in reversed(range(len(outcomes))):
+        outcome = outcomes[place]
+        if outcome.start < inf or outcome.cancelled:
+            day = (outcome.team, outcome.made // DAY)
+            settled[outcome.team] += 1
+            of_day[day] += 1
+            if settled[outcome.team] > 2 * LAST and of_day[day] > OF_A_DAY:
+                continue
+        found.append(place)
+    return found[::-1]
 
 
 def _moved(seconds: float, move: float) -> float:
@@ -86,30 +122,40 @@ def _moved(seconds: float, move: float) -> float:
     return max(seconds, SHORTEST) * exp(move)
 
 
-def _usual_error(used: Sequence[Outcome], target: float, now: float) -> float:
-    """Return the quantile of the errors of what the futures said, nearer to 0 the fewer there are."""
-    errors = []
+def _usual_error(used: Sequence[Outcome], now: float) -> float:
+    """Return the part of the median error of the last days that is no chance, by how much the days agree."""
+    days: dict[float, list[float]] = {}
     for outcome in used:
-        said, waited = _of(outcome.raw, target), min(outcome.start, now) - outcome.made
-        if isfinite(said) and (outcome.start < inf or waited > _of(outcome.given, target)):
-            errors.append(log(max(waited, SHORTEST) / max(said, SHORTEST)))
-    if len(errors) < ENOUGH:
+        waited = min(outcome.start, now) - outcome.made
+        if isfinite(outcome.raw.half) and (outcome.start < inf or waited > outcome.given.half):
+            error = log(max(waited, SHORTEST) / max(outcome.raw.half, SHORTEST))
+            days.setdefault(outcome.made // DAY, []).append(error)
+    errors = [median(days[day][-OF_A_DAY:]) for day in sorted(days)[-DAYS:]]
+    if not errors:
         return 0.0
-    return quantile(sorted(errors), target) * len(errors) / (len(errors) + FULL)
+    usual = median(errors)
+    square = (USUAL + sum((error - usual) ** 2 for error in errors)) / len(errors)
+    doubt = DOUBT**2 * square / len(errors)
+    return usual * usual**2 / (usual**2 + doubt)
 
 
-def _followed(used: Sequence[Outcome], now: float) -> float:
-    """Return by how much nine of ten was moved last, and a step for each hit and miss that was known since."""
-    last = next((outcome for outcome in reversed(used) if 0 < outcome.raw.nine < inf), None)
+def _followed(own: Sequence[Outcome], known_ones: Sequence[Outcome], now: float) -> float:
+    """Return by how much nine of ten of a team was moved last, and a step for each hit and miss known since."""
+    last = next((outcome for outcome in reversed(own) if _shows_move(outcome)), None)
     if last is None:
-        return 0.0
-    move = log(max(last.given.nine, SHORTEST) / max(last.raw.nine, SHORTEST))
-    for outcome in used:
+        teams = {outcome.team: _move_of(outcome) for outcome in known_ones if _shows_move(outcome)}
+        return median(teams.values()) if teams else 0.0
+    move = _move_of(last)
+    for outcome in own:
         over = outcome.made + outcome.given.nine
         if last.made < min(outcome.start, over) <= now:
             move += STEP * (NINE - (outcome.start <= over))
     return min(max(move, LEAST), MOST)
 
 
-def _of(estimate: Estimate, target: float) -> float:
-    return estimate.half if target == HALF else estimate.nine
+def _shows_move(outcome: Outcome) -> bool:
+    return SHORTEST <= outcome.raw.nine < inf
+
+
+def _move_of(outcome: Outcome) -> float:
+    return log(max(outcome.given.nine, SHORTEST) / outcome.raw.nine)
