@@ -5,6 +5,7 @@ import json
 
 import pytest
 import typer
+from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
 
@@ -13,6 +14,7 @@ from taskgov.findings import Finding, Severity
 from taskgov_cli import live_reading, output
 from taskgov_cli.deployed import RefusedError, told
 from taskgov_cli.failures import SafeGroup
+from taskgov_cli.formats import print_parts
 from taskgov_cli.grid import table
 from taskgov_cli.main import app
 
@@ -104,3 +106,16 @@ def test_a_refusal_is_reported_in_its_own_words() -> None:
     with pytest.raises(typer.Exit) as ended, told():
         raise RefusedError("prod[/b] is there already")
     assert ended.value.exit_code == 1
+
+
+@pytest.mark.parametrize("width", [24, 40, 140], ids=["blocks", "folded", "as they are"])
+@pytest.mark.parametrize("more", ["", "two\nlines"], ids=["lines", "several lines"])
+def test_a_pipe_gets_the_text_that_a_terminal_without_colours_gets(more: str, width: int) -> None:
+    rows = [("日本", "12 ", "holds 3 of 4, and waits"), (Text("team-b", style="red"), "", more)]
+    grid = table("Teams :tada:", ("team", "quota #", "because"), rows)
+    texts = []
+    for is_terminal in (True, False):
+        file = io.StringIO()
+        print_parts([grid], Console(file=file, width=width, force_terminal=is_terminal, color_system=None))
+        texts.append(file.getvalue())
+    assert texts[0] == texts[1]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rich.cells import cell_len
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType
 
+Piece: TypeAlias = "str | Text"
+"""A part of a line."""
 LONGEST_WORD: Final = 24
 """Columns have room for words of this length; longer ones (names of nodes, ARNs) may be folded."""
 GAP: Final = 2
@@ -45,13 +48,13 @@ class Grid:
         """Return the table without its title, for a place that names it already."""
         return replace(self, title="")
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         """Yield the table; without its empty columns or as a block for each row where it would not fit."""
         for grid in (self, self._without_empty_columns()):
             if grid._least_width() <= options.max_width:  # noqa: SLF001 - of the same class
-                yield grid._as_table()  # noqa: SLF001 - of the same class
+                yield from grid._as_table(options)  # noqa: SLF001 - of the same class
                 return
-        yield from self._as_blocks(options.max_width)
+        yield from self._as_blocks(options)
 
     def _least_width(self) -> int:
         """Return the width below which words of ordinary length are folded."""
@@ -68,43 +71,79 @@ class Grid:
             rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
         )
 
-    def _as_table(self) -> Table:
+    def _as_table(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
+        """Yield the table. A pipe has no colours: rows that fit as they are become lines at once, as rich would do."""
         result = Table(
             title=self.title or None, title_justify="left", title_style="bold", header_style="bold", box=None
         )
-        for name, is_number in zip(self.columns, self.numeric, strict=True):
-            result.add_column(name, justify="right" if is_number else "left", overflow="fold")
-        for row in self.rows:
+        widths = None if options.is_terminal else self._widths()
+        at_once = widths is not None and sum(widths) + GAP * len(widths) <= options.max_width
+        for at, (name, is_number) in enumerate(zip(self.columns, self.numeric, strict=True)):
+            width = widths[at] if widths and at_once else None
+            result.add_column(name, justify="right" if is_number else "left", overflow="fold", width=width)
+        for row in () if at_once else self.rows:
             result.add_row(*row)
-        return result
+        yield result
+        if widths and at_once:
+            yield Segment("".join(self._lines(widths)))
 
-    def _as_blocks(self, width: int) -> Iterator[RenderableType]:
+    def _widths(self) -> list[int] | None:
+        """Return how wide each column is; None where a cell is no plain line."""
+        if not all(cell.plain.isprintable() for row in self.rows for cell in row):
+            return None
+        columns = zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
+        return [max(map(cell_len, column)) for column in columns]
+
+    def _lines(self, widths: Sequence[int]) -> Iterator[str]:
+        for row in self.rows:
+            for cell, width, is_number in zip(row, widths, self.numeric, strict=True):
+                text = cell.plain.rstrip() if is_number else cell.plain
+                gap = " " * (width - cell_len(text))
+                yield f" {gap}{text} " if is_number else f" {text}{gap} "
+            yield "\n"
+
+    def _as_blocks(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         """Yield each row as its first cell, and below it the others: short ones together, a long one on its own."""
         if self.title:
             yield Text(self.title, style="bold")
         for first, *others in self.rows:
-            yield Padding(first, (0, 0, 0, 1))
+            yield _indented([first], 1, options)
             named = [(name, cell) for name, cell in zip(self.columns[1:], others, strict=True) if cell.plain]
             for short, group in groupby(named, key=lambda pair: _is_short(pair[1].plain)):
-                parts = [Text.assemble(name, " " if short else ": ", cell) for name, cell in group]
-                for line in _filled(parts, width - INDENT) if short else parts:
-                    yield Padding(line, (0, 0, 0, INDENT))
+                parts = [(name, " " if short else ": ", cell) for name, cell in group]
+                for line in _filled(parts, options.max_width - INDENT) if short else parts:
+                    yield _indented(line, INDENT, options)
 
 
 def _is_short(text: str) -> bool:
     return cell_len(text) <= LONGEST_WORD and "," not in text
 
 
-def _filled(parts: Sequence[Text], width: int) -> Iterator[Text]:
+def _plain(line: Sequence[Piece]) -> str:
+    return "".join(piece if isinstance(piece, str) else piece.plain for piece in line)
+
+
+def _indented(line: Sequence[Piece], indent: int, options: ConsoleOptions) -> RenderableType | Segment:
+    """Return a line. A pipe has no colours: what fits is text at once, as rich would make of it."""
+    width, text = options.max_width - indent, _plain(line)
+    if options.is_terminal or not text.isprintable() or cell_len(text) > width:
+        return Padding(Text.assemble(*line), (0, 0, 0, indent))
+    return Segment(f"{' ' * indent}{text}{' ' * (width - cell_len(text))}\n")
+
+
+def _filled(parts: Iterable[Sequence[Piece]], width: int) -> Iterator[Sequence[Piece]]:
     """Yield lines of parts with commas between them, none of which is longer than the width if a part is not."""
-    line: list[Text] = []
+    line: list[Piece] = []
+    taken = 0
     for part in parts:
-        if line and sum(cell_len(held.plain) + 2 for held in line) + cell_len(part.plain) + 1 > width:
-            yield Text(", ").join(line) + Text(",")
-            line = []
-        line.append(part)
+        length = cell_len(_plain(part))
+        if line and taken + length + 1 > width:
+            yield [*line, ","]
+            line, taken = [], 0
+        line += [", ", *part] if line else part
+        taken += length + 2
     if line:
-        yield Text(", ").join(line)
+        yield line
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, main: bool = False) -> Grid:
