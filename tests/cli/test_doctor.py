@@ -303,7 +303,7 @@ def test_without_its_access_entry_a_function_cannot_read_and_with_the_command_it
 def test_an_event_that_does_not_arrive_is_a_failure_with_where_to_look(world: World) -> None:
     world.stack.bus.delivery_seconds = 900
     found = checks("--wait", "20")["test-event"]
-    assert (found["status"], "not taken in within 20 s" in found["because"]) == ("failed", True)
+    assert (found["status"], "was not received within 20 s" in found["because"]) == ("failed", True)
     assert [command.split()[2] for command in found["fix"]] == ["get-queue-attributes"] * 3
 
 

@@ -94,7 +94,7 @@ REFUSED = {
     "a team that is not there": (("--to", "team-x"), "team-x"),
     "a donor that is the borrower": (("--to", "team-b"), "leases"),
     "an end before the start": (("--until", "2026-11-20"), "leases"),
-    "no moment": (("--until", "soonish"), "no moment"),
+    "no moment": (("--until", "soonish"), "is not a time"),
 }
 
 

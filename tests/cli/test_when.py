@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:
         (("waits", "--history", tmp_path / "work"), broken.name),
         (("waits", "--history", short), "cannot be read as a history"),
         (("wait",), "did you mean team-a/waits"),
-        (("waits", "--runs", "waits=soon"), "no duration"),
+        (("waits", "--runs", "waits=soon"), "not a duration"),
     ):
         result = when(*words, "-s", snapshot)
         assert result.exit_code == 2
