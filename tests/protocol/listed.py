@@ -148,6 +148,18 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "EndedOwner.of_execution leaves the request of a run that is over",
         "an approval",
     ),
+    "Forget the request: 1. askedBy = :me is always met": OtherProof(
+        "a later run whose request is removed makes it again at its next look",
+        f"{MACHINE}::TestApproval::test_a_request_that_cannot_be_kept_is_made_anew",
+    ),
+    "Forget the request: 1. askedBy = :me is never met": OtherProof(
+        "a request that is left ends by itself, and the next round makes it again",
+        f"{MACHINE}::TestApproval::test_a_request_that_cannot_be_kept_is_made_anew",
+    ),
+    "Holds the lock? 1. to 'Release the lock' always": OtherProof(
+        "the release compares owner and token, so a run without the lock releases nothing",
+        f"{MACHINE}::test_letting_go_of_a_lock_that_fails_does_not_change_the_outcome",
+    ),
     "EndedOwner.of_hint asks about no owner": OtherProof(
         "without it the lease runs out, and the next resync repairs; it saves up to five minutes and an hour",
         f"{INTAKE}::test_a_hint_frees_a_lock_that_looks_old_when_its_owner_is_over",
