@@ -203,9 +203,10 @@ def test_with_enough_outcomes_estimates_are_calibrated(looked: Looked) -> None:
     looked.look()
     raw = looked.kept.outcomes[0].raw
     made = int((NOON - 10 * HOUR).timestamp())
+    moments = sorted(made + n - (n % 12) * 86400 for n in range(48))
     late = [
-        replace(looked.kept.outcomes[0], uid=f"u{n}", made=made + n, start=made + n + 4 * round(raw.half))
-        for n in range(40)
+        replace(looked.kept.outcomes[0], uid=f"u{n}", made=moment, start=moment + 4 * round(raw.half))
+        for n, moment in enumerate(moments)
     ]
     stored = replace(looked.kept, outcomes=tuple(late), at=NOON - HOUR, estimated_at=None)
     looked.documents.stored[KEY.format(ML)] = stored.to_bytes()
@@ -213,7 +214,7 @@ def test_with_enough_outcomes_estimates_are_calibrated(looked: Looked) -> None:
     (waiting,) = looked.kept.waiting
     assert waiting.calibrated
     assert waiting.half is not None
-    assert waiting.half > 1.3 * raw.half  # 40 outcomes move it by a part of their error
+    assert waiting.half > 1.3 * raw.half  # twelve days that agree move it by a part of their error
     assert looked.kept.outcomes[-1].raw == raw
 
 
