@@ -150,7 +150,7 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
     ),
     "Forget the request: 1. askedBy = :me is always met": OtherProof(
         "a later run whose request is removed makes it again at its next look",
-        f"{MACHINE}::TestApproval::test_a_request_that_cannot_be_kept_is_made_anew",
+        f"{MACHINE}::TestApproval::test_a_request_that_cannot_be_kept_leaves_a_newer_one_standing",
     ),
     "Forget the request: 1. askedBy = :me is never met": OtherProof(
         "a request that is left ends by itself, and the next round makes it again",

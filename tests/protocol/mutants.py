@@ -18,7 +18,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.lock import FREE_OR_EXPIRED
+from taskgov.adapters.lock import FREE_OR_EXPIRED, HELD
 from taskgov.ports import Lock
 from taskgov.services import receive_event
 from taskgov.services.apply_change import ApplyChange
@@ -35,8 +35,9 @@ from tests.statemachines import machines
 from tests.statemachines.machines import definition
 
 PART: Final = re.compile(r"attribute_(?:not_)?exists\(\w+\)|[\w#]+\s*(?:<>|<=|>=|=|<|>)\s*:\w+")
-MET: Final = "(attribute_exists(pk) OR attribute_not_exists(pk))"
-NEVER_MET: Final = "(attribute_exists(pk) AND attribute_not_exists(pk))"
+MET: Final = "({} OR attribute_exists(pk) OR attribute_not_exists(pk))"
+NEVER_MET: Final = "({} AND attribute_exists(pk) AND attribute_not_exists(pk))"
+"""A part of a condition that is always or never met. It keeps its values: DynamoDB refuses values without a use."""
 Definition = dict[str, Any]
 
 
@@ -106,7 +107,10 @@ def _of_conditions() -> Iterator[Mutant]:
         for number, part in enumerate(PART.finditer(condition), 1):
             for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
                 assert condition.count(part.group()) == 1
-                yield Mutant(f"{name}: {number}. {part.group()} {said}", partial(_condition, name, part.group(), value))
+                yield Mutant(
+                    f"{name}: {number}. {part.group()} {said}",
+                    partial(_condition, name, part.group(), value.format(part.group())),
+                )
 
 
 def _condition(state: str, part: str, value: str, machine: Definition) -> None:
@@ -137,14 +141,21 @@ def _rule(state: str, number: int, value: str, machine: Definition) -> None:
     machine["States"][state]["Choices"][number]["Condition"] = value
 
 
+def _without(part: str) -> str:
+    """Return code for the condition HELD with one part always met, in which another part can be changed too."""
+    return f'HELD.replace("{part}", "{MET.format(part)}")'
+
+
+ANY_OWNER: Final = HELD.replace("lockOwner = :me", MET.format("lockOwner = :me"))
+ANY_TOKEN: Final = HELD.replace("fencingToken = :token", MET.format("fencingToken = :token"))
 CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
-    (Table, "hold_lock", r"\{HELD\}", "fencingToken = :token", "does not compare the owner"),
-    (Table, "hold_lock", r"\{HELD\}", "lockOwner = :me", "does not compare the token"),
+    (Table, "hold_lock", r"\{HELD\}", ANY_OWNER, "does not compare the owner"),
+    (Table, "hold_lock", r"\{HELD\}", ANY_TOKEN, "does not compare the token"),
     (Table, "hold_lock", "= RENEW", '= "SET lockExpires = lockExpires"', "does not extend the lease"),
     (Table, "hold_lock", r" AND \{UNLESS_ENDED\}", "", "extends a lease that was ended"),
     (Table, "mark_dirty", '":one": 1', '":one": 0', "leaves the generation as it is"),
-    (Table, "end_lease", "HELD", '"lockOwner = :me"', "does not compare the token"),
-    (Table, "end_lease", "HELD", '"fencingToken = :token"', "does not compare the owner"),
+    (Table, "end_lease", "HELD", f'"{ANY_TOKEN}"', "does not compare the token"),
+    (Table, "end_lease", "HELD", f'"{ANY_OWNER}"', "does not compare the owner"),
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "True", "takes an expired lock for a lock"),
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "False", "sees no lock"),
     (ReceiveEvent, "_mark", r"if not self\._owners.*", "if True:", "never starts a run"),
@@ -169,8 +180,8 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
         r"\2\3\1",
         "reads the generation last",
     ),
-    (manual_lock, "_release", "HELD", f'HELD.replace("lockOwner = :me", "{MET}")', "does not compare the owner"),
-    (manual_lock, "_release", "HELD", f'HELD.replace("fencingToken = :token", "{MET}")', "does not compare the token"),
+    (manual_lock, "_release", "HELD", _without("lockOwner = :me"), "does not compare the owner"),
+    (manual_lock, "_release", "HELD", _without("fencingToken = :token"), "does not compare the token"),
     (manual_lock, "locked", r"request_run\(.*\)", "pass", "asks for no run"),
 )
 """Of whom the code is, which function, what of its text (a pattern) becomes what, and what that means."""
@@ -186,7 +197,7 @@ def _of_code() -> Iterator[Mutant]:
     yield Mutant("execution_name: not of the generation", within=lambda: unnumbered)
     for part in PART.findall(FREE_OR_EXPIRED):
         for said, value in (("is always met", MET), ("is never met", NEVER_MET)):
-            condition = FREE_OR_EXPIRED.replace(part, value)
+            condition = FREE_OR_EXPIRED.replace(part, value.format(part))
             changed = patch.object(manual_lock, "FREE_OR_EXPIRED", condition)
             yield Mutant(f"manual_lock: taking, {part} {said}", within=partial(_given, changed))
     yield Mutant("SageMaker: takes a write at any version", versions=False)

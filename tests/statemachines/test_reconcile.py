@@ -600,6 +600,22 @@ class TestApproval:
         assert world.run().output["outcome"] == "rejected"
         assert [payload["approvedChanges"] for payload in world.payloads("PlanQuotas")] == [None, None]
 
+    def test_a_request_that_cannot_be_kept_leaves_a_newer_one_standing(self, world: World) -> None:
+        newer = {"askedChanges": {"S": "c" * 64}, "askedUntil": {"N": str(NOW + 9000)}, "askedBy": {"S": ANOTHER}}
+        standing: list[bool] = []
+
+        def look(name: str) -> None:
+            if name == "Forget the request":
+                world.set_state(**world.state() | newer)
+            elif world.execution.trace.count("Forget the request") == 1:
+                standing.append(newer.items() <= world.state().items())
+
+        world.before_task = look
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.integrations["Ask for approval"] = in_turn(*[TaskFailedError("DynamoDB.InternalServerErrorException")] * 5)
+        world.run()
+        assert standing[0]
+
     def test_an_older_request_that_is_approved_leaves_a_newer_one_standing(self, world: World) -> None:
         newer = {"askedChanges": {"S": "c" * 64}, "askedUntil": {"N": str(NOW + 9000)}, "askedBy": {"S": ANOTHER}}
 
