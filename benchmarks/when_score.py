@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from taskgov.estimates.quantiles import HALF, NINE, Estimate
-from taskgov.estimates.recalibration import ENOUGH, Correction, Outcome, correction, known, of_use
+from taskgov.estimates.recalibration import ENOUGH, Correction, Outcome, corrections, known, of_use
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Co
     if len(known_ones) < 2 * ENOUGH:
         everybody = [one for others in outcomes.values() for one in others]
         known_ones = sorted(known(everybody, now), key=lambda one: one.made)
-    return correction(team, known_ones, now)
+    return corrections([team], known_ones, now)[team]
 
 
 class Row(NamedTuple):

@@ -90,12 +90,23 @@ def test_the_report_is_written_as_a_page_and_as_data(snapshot: str, tmp_path: Pa
     assert f"written: {page}" in result.output
 
 
-def test_a_name_that_ends_in_html_is_the_page_and_its_data_are_beside_it(snapshot: str, tmp_path: Path) -> None:
+def test_a_name_that_ends_in_html_is_the_page_and_nothing_else_is_written(snapshot: str, tmp_path: Path) -> None:
     page = tmp_path / "reports" / "today.html"
+    page.parent.mkdir()
+    page.with_suffix(".json").write_text("somebody's")
     result = audit("-s", snapshot, "-o", str(page))
-    assert sorted(file.name for file in page.parent.iterdir()) == ["today.html", "today.json"]
     assert b"<h1>ml-cluster</h1>" in page.read_bytes()
     assert f"written: {page}" in result.output
+    assert {file.name for file in page.parent.iterdir()} == {"today.html", "today.json"}
+    assert page.with_suffix(".json").read_text() == "somebody's"
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused_and_stays(snapshot: str, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    result = audit("-s", snapshot, "-o", str(file))
+    assert (result.exit_code, file.read_text()) == (2, "mine")
+    assert "notes.txt: File exists" in result.output
 
 
 def test_a_folder_may_have_any_name(snapshot: str, tmp_path: Path) -> None:

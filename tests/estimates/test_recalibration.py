@@ -18,7 +18,7 @@ from taskgov.estimates.recalibration import (
     OF_A_DAY,
     STEP,
     Outcome,
-    correction,
+    corrections,
     known,
     of_use,
 )
@@ -57,7 +57,7 @@ def corrected_for_days(chance: random.Random, factor: float, days: int, a_day: i
     scored = []
     for number in range(days * a_day):
         at = number * 86400.0 / a_day
-        moved = correction("a", known(outcomes, at), at).of(raw)
+        moved = corrections(["a"], known(outcomes, at), at)["a"].of(raw)
         waited = 600 * chance.lognormvariate(0, 1)
         outcomes.append(Outcome("a", at, raw, moved, at + waited))
         outcomes = [outcomes[place] for place in of_use(outcomes)]
@@ -73,7 +73,7 @@ def late_by(errors: list[float], a_day: int = ENOUGH) -> list[Outcome]:
 
 
 def half_of(outcomes: list[Outcome]) -> float:
-    return correction("a", outcomes, 1e8).half
+    return corrections(["a"], outcomes, 1e8)["a"].half
 
 
 def test_a_burst_of_one_day_hardly_moves_the_half_and_many_days_that_agree_do() -> None:
@@ -104,7 +104,7 @@ def test_a_longer_wait_never_lowers_nine_of_ten(waits: list[float], data: st.Dat
     outcomes = [Outcome("a", -10.0 * place, raw, raw, waited) for place, waited in reversed([*enumerate(waits, 1)])]
     longer = [outcome._replace(start=outcome.start + data.draw(st.floats(0, 5000))) for outcome in outcomes]
     at = 4000.0
-    found, later = (correction("a", known([*some, first], at), at).nine for some in (outcomes, longer))
+    found, later = (corrections(["a"], known([*some, first], at), at)["a"].nine for some in (outcomes, longer))
     assert later >= found - 1e-9
 
 
@@ -114,14 +114,14 @@ def test_nine_of_ten_is_raised_by_a_miss_nine_times_as_far_as_lowered_by_a_hit()
     last = Outcome("a", 1e4, raw, Estimate(300.0, 900.0 * exp(0.5)), inf)
     for waited, step in ((200.0, -0.1 * STEP), (5e4, 0.9 * STEP)):
         other = Outcome("a", 9.9e3, raw, Estimate(300.0, 1500.0), 9.9e3 + waited)
-        assert correction("a", [*before, other, last], 1.145e4).nine == pytest.approx(0.5 + step)
+        assert corrections(["a"], [*before, other, last], 1.145e4)["a"].nine == pytest.approx(0.5 + step)
 
 
 def test_a_hit_that_the_last_estimate_knew_is_not_counted_again() -> None:
     raw = Estimate(300.0, 900.0)
     some = [Outcome("a", float(place), raw, raw, place + 10.0) for place in range(ENOUGH)]
     last = Outcome("a", 1e3, raw, Estimate(300.0, 900.0 * exp(0.5)), 1e3 + 5.0)
-    assert correction("a", [*some, last], 1e4).nine == pytest.approx(0.5 - 0.1 * STEP)
+    assert corrections(["a"], [*some, last], 1e4)["a"].nine == pytest.approx(0.5 - 0.1 * STEP)
 
 
 def test_what_no_longer_counts_is_dropped() -> None:
@@ -154,12 +154,12 @@ def test_the_future_of_outcomes_changes_nothing(waits: list[float], later: float
         for place, waited in enumerate(waits)
     ]
     moved = [o if o.start <= at else o._replace(start=at + later) for o in outcomes]
-    assert correction("a", known(outcomes, at), at) == correction("a", known(moved, at), at)
+    assert corrections(["a"], known(outcomes, at), at) == corrections(["a"], known(moved, at), at)
 
 
 def test_with_few_outcomes_an_estimate_stays_and_is_not_calibrated() -> None:
     few = [Outcome("a", float(n), Estimate(10, 20), Estimate(10, 20), n + 500.0) for n in range(ENOUGH - 1)]
-    found = correction("a", few, 1e4)
+    found = corrections(["a"], few, 1e4)["a"]
     assert not found.calibrated
     assert found.of(Estimate(10, 20)) == Estimate(10, 20)
 
@@ -172,7 +172,7 @@ def test_a_new_team_begins_where_the_teams_are_in_the_middle() -> None:
         for day in range(DAYS)
         for team, move in moves.items()
     ]
-    found = correction("new", some, 1e8)
+    found = corrections(["new"], some, 1e8)["new"]
     assert found.calibrated
     assert found.nine == pytest.approx(0.7)
     assert 0.1 < found.half < log(1000 / 600)

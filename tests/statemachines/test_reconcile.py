@@ -612,7 +612,8 @@ class TestApproval:
 
         world.before_task = look
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
-        world.integrations["Ask for approval"] = in_turn(*[TaskFailedError("DynamoDB.InternalServerErrorException")] * 5)
+        failure = TaskFailedError("DynamoDB.InternalServerErrorException")
+        world.integrations["Ask for approval"] = in_turn(*[failure] * 5)
         world.run()
         assert standing[0]
 

@@ -49,9 +49,7 @@ def audit(  # noqa: PLR0913 - the options of a command
     context: snapshots.Context = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for the report, or FILE.html: an HTML page, and the same as JSON beside it."
-        ),
+        typer.Option("--output", "-o", help="Folder for the report as HTML and JSON, or FILE.html for the page alone."),
     ] = None,
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="End with exit code 1 if a finding is at least this severe.")
@@ -82,20 +80,20 @@ def audit(  # noqa: PLR0913 - the options of a command
 
 
 def write(report: Report, output: Path) -> list[Path]:
-    """Write the page and the data; return their paths.
+    """Write the report and return the paths: the page alone where `output` ends in .html, else both in that folder.
 
-    A name that ends in .html is the page's. Anything else is a folder, where both are named by cluster and moment as
-    in the bucket.
+    In a folder, page and data are named by cluster and moment as in the bucket. Beside a page that is named, nothing
+    is written: a file with its name and .json may be somebody's.
     """
-    moment = f"{report.header.cluster_name}-{report.header.taken_at:%Y-%m-%dT%H%M%SZ}"
-    is_page = output.suffix == ".html" and not output.is_dir()
-    page = output if is_page else output / f"{moment}.html"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    contents = {page: report_html(report), page.with_suffix(".json"): report_json(report)}
-    files = list(contents)
-    for file, body in zip(files, contents.values(), strict=True):
+    if output.suffix == ".html" and not output.is_dir():
+        contents = {output: report_html(report)}
+    else:
+        stem = f"{report.header.cluster_name}-{report.header.taken_at:%Y-%m-%dT%H%M%SZ}"
+        contents = {output / f"{stem}.html": report_html(report), output / f"{stem}.json": report_json(report)}
+    for file, body in contents.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
         put(file, body)
-    return files
+    return list(contents)
 
 
 def fails(report: Report, fail_on: FailOn) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from traceback import walk_tb
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
 from taskgov_cli import INTERRUPTED, NOT_READ
+
+LOG_IN: Final = "log in first, for example with `aws sso login`"
 
 
 def ending_of(error: Exception) -> tuple[int, str] | None:
@@ -30,9 +32,7 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
         return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
     if not isinstance(error, GovernanceError):
         return _ending_of_sdk(error)
-    of_sdk = _ending_of_sdk(error.__cause__) if isinstance(error.__cause__, Exception) else None
-    remedy = "" if of_sdk is None else of_sdk[1].removeprefix(str(error.__cause__))
-    return UNREACHABLE, f"{error}{remedy if remedy.startswith(':') else ''}"
+    return UNREACHABLE, f"{error}: {LOG_IN}" if _has_no_credentials(error.__cause__) else str(error)
 
 
 def _ending_of_extra(error: ModuleNotFoundError) -> tuple[int, str] | None:
@@ -60,13 +60,19 @@ def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:
     }
     if type(error) in settings:
         return NOT_UNDERSTOOD, settings[type(error)].format(error=str(error).rstrip("."))
-    if isinstance(error, aws.NoCredentialsError | aws.PartialCredentialsError):
-        return UNREACHABLE, f"{error}: log in first, for example with `aws sso login`"
+    if _has_no_credentials(error):
+        return UNREACHABLE, f"{error}: {LOG_IN}"
     if isinstance(error, UnicodeDecodeError | ResponseParserError) and _is_of_sdk(error):
         return UNREACHABLE, f"this is not an answer from AWS ({error}): check proxies, and AWS_ENDPOINT_URL"
     if isinstance(error, ValueError) and _is_of_sdk(error):
         return NOT_UNDERSTOOD, f"{error}: correct AWS_ENDPOINT_URL, or the Region"
     return (UNREACHABLE, str(error)) if isinstance(error, aws.BotoCoreError | aws.ClientError) else None
+
+
+def _has_no_credentials(error: BaseException | None) -> bool:
+    from botocore import exceptions as aws  # noqa: PLC0415 - only who failed waits for it
+
+    return isinstance(error, aws.NoCredentialsError | aws.PartialCredentialsError)
 
 
 def _is_of_sdk(error: Exception) -> bool:

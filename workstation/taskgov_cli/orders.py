@@ -15,7 +15,7 @@ import botocore.session
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.configprovider import ConfiguredEndpointProvider
-from botocore.exceptions import HTTPClientError
+from botocore.exceptions import HTTPClientError, NoCredentialsError
 from botocore.httpsession import URLLib3Session
 
 from taskgov.contracts.orders import ManualOrder
@@ -69,7 +69,7 @@ def _signed(url: str, body: str) -> AWSRequest:
     session = boto3.Session()
     credentials = session.get_credentials()
     if credentials is None:
-        raise UpstreamError("sign the order: no AWS credentials were found")
+        raise UpstreamError("sign the order: no AWS credentials were found") from NoCredentialsError()
     parts = (urlsplit(url).hostname or "").split(".")
     service = "execute-api" if parts[1] == "execute-api" else "lambda"
     request = AWSRequest("POST", url, {"content-type": "application/json"}, body.encode())

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.kept import ALL_TEAMS, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
-from taskgov.estimates.recalibration import LAST, correction, known, of_use
+from taskgov.estimates.recalibration import LAST, corrections, known, of_use
 from taskgov.estimates.scoring import Scored, score
 
 if TYPE_CHECKING:
@@ -98,12 +98,11 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         return replace(before, at=at, scores=_scores(bounded, now), outcomes=bounded)
     drawing = drawing or Drawing()
     known_ones = known([kept.outcome for kept in outcomes], float(now))
-    teams = {drawn.team for drawn in drawing.drawn}
-    corrections = {team: correction(team, known_ones, float(now)) for team in teams}
+    moved = corrections({drawn.team for drawn in drawing.drawn}, known_ones, float(now))
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [
-        Kept(drawn.uid, drawn.team, now, _whole(drawn.raw), _whole(corrections[drawn.team].of(drawn.raw)))
+        Kept(drawn.uid, drawn.team, now, _whole(drawn.raw), _whole(moved[drawn.team].of(drawn.raw)))
         for drawn in drawing.drawn
         if drawn.uid not in last or now - last[drawn.uid].made >= _again(now - first[drawn.uid].made)
     ]
@@ -113,7 +112,7 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         estimated_at=at,
         digest=seen.digest,
         futures=drawing.futures,
-        waiting=tuple(_waiting(drawn, corrections[drawn.team], at) for drawn in drawing.drawn),
+        waiting=tuple(_waiting(drawn, moved[drawn.team], at) for drawn in drawing.drawn),
         waits=drawing.waits,
         notes=drawing.notes,
         scores=_scores(bounded, now),

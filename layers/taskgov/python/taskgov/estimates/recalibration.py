@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from taskgov.estimates.quantiles import NINE, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 LAST: Final = 100
 """Outcomes by which it is said how good estimates were."""
@@ -84,16 +84,25 @@ class Correction(NamedTuple):
         return Estimate(half, max(half, nine))
 
 
-def correction(team: str, known_ones: Sequence[Outcome], now: float) -> Correction:
-    """Return the correction of a team by the outcomes of everybody that are known, oldest first.
+def corrections(teams: Iterable[str], known_ones: Sequence[Outcome], now: float) -> dict[str, Correction]:
+    """Return the correction of each team by the outcomes of everybody that are known, oldest first.
 
     With fewer than `ENOUGH` of them estimates stay as they are, and are not calibrated.
     """
     if len(known_ones) < ENOUGH:
-        return Correction()
-    own = [outcome for outcome in known_ones if outcome.team == team]
-    half = _usual_error(own if len(own) >= ENOUGH else known_ones, now)
-    return Correction(half, _followed(own, known_ones, now), calibrated=True)
+        return dict.fromkeys(teams, Correction())
+    by_team: dict[str, list[Outcome]] = {}
+    for outcome in known_ones:
+        by_team.setdefault(outcome.team, []).append(outcome)
+    # What holds for a team with too few outcomes of its own.
+    half, nine = _usual_error(known_ones, now), _middle(by_team.values())
+    found = {}
+    for team in teams:
+        own = by_team.get(team, [])
+        own_half = _usual_error(own, now) if len(own) >= ENOUGH else half
+        own_nine = _followed(own, now)
+        found[team] = Correction(own_half, nine if own_nine is None else own_nine, calibrated=True)
+    return found
 
 
 def of_use(outcomes: Sequence[Outcome]) -> list[int]:
@@ -139,18 +148,27 @@ def _usual_error(used: Sequence[Outcome], now: float) -> float:
     return usual * usual**2 / (usual**2 + doubt)
 
 
-def _followed(own: Sequence[Outcome], known_ones: Sequence[Outcome], now: float) -> float:
+def _middle(teams: Iterable[Sequence[Outcome]]) -> float:
+    """Return by how much nine of ten was moved last, for the team in the middle."""
+    moves = [_move_of(last) for own in teams if (last := _last_move(own)) is not None]
+    return median(moves) if moves else 0.0
+
+
+def _followed(own: Sequence[Outcome], now: float) -> float | None:
     """Return by how much nine of ten of a team was moved last, and a step for each hit and miss known since."""
-    last = next((outcome for outcome in reversed(own) if _shows_move(outcome)), None)
+    last = _last_move(own)
     if last is None:
-        teams = {outcome.team: _move_of(outcome) for outcome in known_ones if _shows_move(outcome)}
-        return median(teams.values()) if teams else 0.0
+        return None
     move = _move_of(last)
     for outcome in own:
         over = outcome.made + outcome.given.nine
         if last.made < min(outcome.start, over) <= now:
             move += STEP * (NINE - (outcome.start <= over))
     return min(max(move, LEAST), MOST)
+
+
+def _last_move(own: Sequence[Outcome]) -> Outcome | None:
+    return next((outcome for outcome in reversed(own) if _shows_move(outcome)), None)
 
 
 def _shows_move(outcome: Outcome) -> bool:
