@@ -477,7 +477,7 @@ class TestApproval:
     def test_an_approval_waits_for_the_run_that_holds_the_lock_meanwhile(self, world: World) -> None:
         def approved_while_another_runs(_: dict[str, Any]) -> dict[str, Any]:
             expires = str(int(world.execution.moment.timestamp()) + 100)
-            world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": expires})
+            world.set_state(**world.state() | {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": expires}})
             return {"approved": True, "by": "ana"}
 
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
