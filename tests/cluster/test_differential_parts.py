@@ -352,6 +352,19 @@ def test_the_model_stands_as_kueue_may_when_equals_change_their_order_from_cycle
     assert (model.holds_quota(one), _is_evicted(model, low), model.holds_quota(two)) == (True, True, False)
 
 
+def test_the_model_stands_as_kueue_may_when_a_victim_is_late_in_line_by_two_cycles() -> None:
+    """In the first cycle `high` starts, in the second `next`, which the victim would keep waiting."""
+    strict = a_queue(2, queueingStrategy="StrictFIFO")
+    steps = submit("a", "victim", 2), submit("a", "next", 1), submit("a", "high", 1, priority=1)
+    model, [victim, behind, high] = _played(a_sequence(*steps, fair_sharing=False, a=strict))
+    model.release(victim)
+    model.settle(_at_any_time)
+    assert (model.holds_quota(high), model.holds_quota(behind)) == (True, False)
+    model.settle_with_late_return(victim, _at_any_time)
+    assert model.keep(lambda world: world.admission(behind) is not None)
+    assert (model.holds_quota(high), model.holds_quota(victim)) == (True, False)
+
+
 def _is_evicted(model: ModelSide, key: str) -> bool:
     return "Evicted" in conditions(model.workload(key))
 
