@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import yaml
 from kubernetes.client.exceptions import ApiException
@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from tests.cluster import installation
 from tests.cluster.certificates import authority, signed
-from tests.cluster.kube import KUEUE, Kube, conditions, wait_for
+from tests.cluster.kube import KUEUE, Kube, is_true, wait_for
 from tests.cluster.processes import Program, free_ports, start
 from tests.cluster.tokens import Authenticator
 
@@ -222,11 +222,28 @@ class ControlPlane:
             return False
 
     def _wait_for_kueue(self, kube: Kube) -> None:
-        """Wait until every webhook and conversion lets something through, and the controllers have seen it."""
-        probe: dict[str, Any] = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "probe"}}
-        wait_for("Kueue's webhooks answer", lambda: self._made(kube, {**probe, "spec": {}}), START_SECONDS)
-        wait_for("Kueue follows", lambda: bool(conditions(kube.get(KUEUE, "ClusterQueue", "probe"))), START_SECONDS)
-        kube.delete([probe])
+        """Wait until every webhook and conversion lets something through, and the controllers have seen it.
+
+        Each kind is watched by itself, and comes back from a restart of the API server in its own time: a LocalQueue
+        is active when it, its ClusterQueue and the flavor of that have been seen.
+        """
+        quota = {"name": "cpu", "nominalQuota": "0"}
+        group = {"coveredResources": ["cpu"], "flavors": [{"name": "probe", "resources": [quota]}]}
+        flavor, queue, door = (
+            {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": "probe", **place}, "spec": spec}
+            for kind, place, spec in (
+                ("ResourceFlavor", {}, {}),
+                ("ClusterQueue", {}, {"resourceGroups": [group]}),
+                ("LocalQueue", {"namespace": "default"}, {"clusterQueue": "probe"}),
+            )
+        )
+        for probe in (flavor, queue, door):
+            wait_for(f"Kueue lets a {probe['kind']} through", partial(self._made, kube, probe), START_SECONDS)
+        wait_for(
+            "Kueue follows", lambda: is_true(kube.get(KUEUE, "LocalQueue", "probe", "default"), "Active"), START_SECONDS
+        )
+        kube.delete([door, queue, flavor])
+        wait_for("the probe is gone", lambda: not any(map(partial(_is_there, kube), (queue, flavor))), START_SECONDS)
 
     def _made(self, kube: Kube, probe: Object) -> bool:
         self._programs["kueue"].ensure_runs()
@@ -235,6 +252,10 @@ class ControlPlane:
         except ApiException as error:
             return bool(error.status == HTTPStatus.CONFLICT)  # an earlier answer was lost
         return True
+
+
+def _is_there(kube: Kube, probe: Object) -> bool:
+    return any(one["metadata"]["name"] == "probe" for one in kube.list(KUEUE, probe["kind"]))
 
 
 def _is_so(kube: Kube, path: str, wanted: bool) -> bool:
