@@ -244,10 +244,28 @@ def test_the_picture_names_what_it_shows(tmp_path: Path) -> None:
         assert words in comments
 
 
-@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"time,total_gpu_num\n" * 99)[:-9]])
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(COUNTS.encode())[:-9]], ids=["no gzip", "cut off"])
 def test_counts_that_are_no_gzip_or_cut_off_are_refused_with_their_file(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "vc1.csv.gz").write_bytes(body)
     with pytest.raises(ValueError, match=r"vc1\.csv\.gz is not gzip, or is cut off"):
+        read_counts(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "columns are missing: idle_gpu_num, pending_gpu_num, pending_gpujob_num, running_gpu_num, time, total"),
+        (
+            "time,total_gpu_num,running_gpu_num,pending_gpu_num,pending_gpujob_num\n",
+            "columns are missing: idle_gpu_num$",
+        ),
+        (COUNTS, "it has no rows"),
+    ],
+    ids=["empty", "a column is missing", "no rows"],
+)
+def test_counts_without_what_they_need_are_refused_with_their_file(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "vc1.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"vc1\.csv: {why}"):
         read_counts(tmp_path)
 
 

@@ -85,7 +85,7 @@ def write(report: Report, output: Path) -> list[Path]:
     In a folder, page and data are named by cluster and moment as in the bucket. Beside a page that is named, nothing
     is written: a file with its name and .json may be somebody's.
     """
-    if output.suffix == ".html" and not output.is_dir():
+    if output.suffix.lower() == ".html" and not output.is_dir():
         contents = {output: report_html(report)}
     else:
         stem = f"{report.header.cluster_name}-{report.header.taken_at:%Y-%m-%dT%H%M%SZ}"

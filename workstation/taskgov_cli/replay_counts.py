@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from taskgov_cli.trace_rows import Row
 
+COLUMNS: Final = frozenset(
+    {"time", "total_gpu_num", "running_gpu_num", "pending_gpu_num", "pending_gpujob_num", "idle_gpu_num"}
+)
 NO_LIMIT: Final = 10_000
 """The largest BorrowLimit that HyperPod takes, in percent."""
 
@@ -180,11 +183,19 @@ def _by_hour(by_time: Mapping[str, Mapping[str, Minute]]) -> Iterator[Hour]:
 def _minutes(file: Path) -> dict[str, Minute]:
     with gzip.open(file, "rt", newline="") if file.suffix == ".gz" else file.open(newline="") as opened:
         try:
-            return dict(converted(csv.DictReader(opened), _minute))
+            return _of_rows(csv.DictReader(opened))
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{file} is not gzip, or is cut off: {error}") from error
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
+
+
+def _of_rows(rows: csv.DictReader[str]) -> dict[str, Minute]:
+    if missing := sorted(COLUMNS - set(rows.fieldnames or ())):
+        raise ValueError(f"columns are missing: {', '.join(missing)}")
+    if not (minutes := dict(converted(rows, _minute))):
+        raise ValueError("it has no rows")
+    return minutes
 
 
 def _minute(row: Row) -> tuple[str, Minute]:
