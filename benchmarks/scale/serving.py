@@ -56,7 +56,13 @@ class Cluster:
     def backends(self) -> Backends:
         """Return the port of quotas over SageMaker's answers."""
         reach: Any = Reach(
-            self.documents, _Connections(self.folder), lambda: sagemaker(self.folder), _no_client, _no_client, _failures
+            self.documents,
+            _Connections(self.folder),
+            lambda: sagemaker(self.folder),
+            _no_client,
+            _no_client,
+            _no_client,
+            _failures,
         )
         return backends(reach)
 

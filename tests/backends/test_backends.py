@@ -38,7 +38,7 @@ class World:
         """Return the registered backends, with a twin for SageMaker; Kubernetes and AWS are not asked."""
         nobody: Any = None
         hyperpod = replace(BACKENDS[0], build=lambda _reach, _above: self.sagemaker)
-        reach = Reach(documents, nobody, nobody, nobody, nobody, self.failures)
+        reach = Reach(documents, nobody, nobody, nobody, nobody, nobody, self.failures)
         return backends(reach, (hyperpod, *BACKENDS[1:]))
 
 
@@ -156,7 +156,7 @@ def test_of_two_backends_of_eks_clusters_the_document_names_the_one(
     if text is not None:
         world.documents.put("policies/plain.yaml", text, "")
     nobody: Any = None
-    reach = Reach(world.documents, nobody, nobody, nobody, nobody, world.failures)
+    reach = Reach(world.documents, nobody, nobody, nobody, nobody, nobody, world.failures)
     several = backends(reach, (row("kueue"), row("volcano")))
     for arn_or_id in (EKS, f"{EKS}/quota/team-a"):
         several.put_tag(arn_or_id, "key", "value")

@@ -18,7 +18,7 @@ class Stubbed:
     def __init__(self) -> None:
         self.sagemaker, self.eks = boto3.client("sagemaker"), boto3.client("eks")
         nobody: Any = None
-        self.backends = backends(Reach(nobody, nobody, lambda: self.sagemaker, lambda: self.eks, nobody))
+        self.backends = backends(Reach(nobody, nobody, lambda: self.sagemaker, lambda: self.eks, nobody, nobody))
 
     def expect(self, client: Any, operation: str, asked: dict[str, Any], answer: dict[str, Any]) -> Stubber:
         stubber = Stubber(client)

@@ -47,7 +47,8 @@ class OverHttp:
 
 def built(name: Backend, **reach: Any) -> ClusterBackend:
     """Return the registered backend alone: its row, built as the registry builds it."""
-    parts = {"documents": InMemoryDocuments(), "connections": None, "sagemaker": None, "eks": None, "ec2": None} | reach
+    clients = dict.fromkeys(("connections", "sagemaker", "eks", "ec2", "auto_scaling"))
+    parts: dict[str, Any] = {"documents": InMemoryDocuments(), **clients, **reach}
     row = next(row for row in BACKENDS if row.name is name)
     return backends(Reach(**parts), (row,)).by_name[name]
 

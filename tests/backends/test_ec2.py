@@ -1,4 +1,4 @@
-"""What EC2 says of machines, asked in batches and to the end of each list."""
+"""What EC2 and Auto Scaling report on machines, queried in batches and to the end of each list."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,13 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
-from taskgov.backends.plain_eks.machines import BATCH, MAX_PAGES, states_of
+from taskgov.backends.plain_eks.machines import (
+    AUTO_SCALING_BATCH,
+    BATCH,
+    MAX_PAGES,
+    removed_by_auto_scaling,
+    states_of,
+)
 from taskgov.errors import ThrottledError, UpstreamError
 
 ARN = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
@@ -63,3 +69,44 @@ def test_a_list_without_an_end_is_an_error(ec2: Any, tokens: list[str]) -> None:
 def test_machines_of_another_region_are_not_asked_about(ec2: Any) -> None:
     with pytest.raises(UpstreamError, match="the cluster is in eu-west-1, but the EC2 client is in us-east-1"):
         states_of(ec2, ARN.replace("us-east-1", "eu-west-1"), ids(1))
+
+
+@pytest.fixture
+def auto_scaling() -> Any:
+    return boto3.client("autoscaling", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+
+
+def in_group(states: Mapping[str, str]) -> dict[str, Any]:
+    rest = {"AutoScalingGroupName": "g", "AvailabilityZone": "us-east-1a", "HealthStatus": "HEALTHY"}
+    made = [
+        {**rest, "InstanceId": each, "LifecycleState": state, "ProtectedFromScaleIn": False}
+        for each, state in states.items()
+    ]
+    return {"AutoScalingInstances": made}
+
+
+def test_auto_scaling_is_queried_in_batches_and_names_what_it_terminates(auto_scaling: Any) -> None:
+    wanted = ids(AUTO_SCALING_BATCH + 1)
+    states = ["Terminating:Wait", "Terminating:Proceed", "Terminating", "Terminated", "InService", "Standby", "Pending"]
+    with Stubber(auto_scaling) as stub:
+        for answer, batch in (
+            (dict(zip(wanted, states, strict=False)), wanted[:AUTO_SCALING_BATCH]),
+            ({}, wanted[AUTO_SCALING_BATCH:]),
+        ):
+            asked = {"InstanceIds": batch, "MaxRecords": AUTO_SCALING_BATCH}
+            stub.add_response("describe_auto_scaling_instances", in_group(answer), asked)
+        assert removed_by_auto_scaling(auto_scaling, ARN, wanted) == frozenset(wanted[:4])
+        stub.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize(("code", "error"), [("AccessDenied", UpstreamError), ("Throttling", ThrottledError)])
+def test_an_error_of_auto_scaling_is_no_answer(auto_scaling: Any, code: str, error: type[Exception]) -> None:
+    with Stubber(auto_scaling) as stub:
+        stub.add_client_error("describe_auto_scaling_instances", code, "no")
+        with pytest.raises(error, match=f"describe Auto Scaling instances: {code}"):
+            removed_by_auto_scaling(auto_scaling, ARN, ids(1))
+
+
+def test_auto_scaling_of_another_region_is_not_queried(auto_scaling: Any) -> None:
+    with pytest.raises(UpstreamError, match="but the Auto Scaling client is in us-east-1"):
+        removed_by_auto_scaling(auto_scaling, ARN.replace("us-east-1", "eu-west-1"), ids(1))

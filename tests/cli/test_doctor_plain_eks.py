@@ -13,7 +13,15 @@ from taskgov.policy.backends import Backend
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.checks_access import READERS, WRITERS
 from taskgov_cli.doctor.checks_kueue import kueue_version
-from taskgov_cli.doctor.checks_plain_eks import ASKS_EC2, INSTALL, eks_cluster, kueue, node_events, permissions
+from taskgov_cli.doctor.checks_plain_eks import (
+    ASKS_EC2,
+    INSTALL,
+    QUERIES,
+    eks_cluster,
+    kueue,
+    node_events,
+    permissions,
+)
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import CHECKS as OF_BACKENDS
 from taskgov_cli.doctor.facts import (
@@ -135,7 +143,7 @@ def test_permissions_of_sagemaker_are_not_asked_and_those_of_ec2_are(world: Worl
         asked = {action for actions in resources.values() for action in actions}
         assert asked <= granted
         assert {action for action in asked if action.startswith("sagemaker:")} <= {"sagemaker:ListClusters"}
-        for action in ("ec2:DescribeInstances", "ec2:DescribeCapacityReservations"):
+        for action in QUERIES:
             assert (action in asked) == (role in ASKS_EC2)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from moto.autoscaling.models import autoscaling_backends
+
 from taskgov.adapters.items import NEWEST
 from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
@@ -86,11 +88,38 @@ def test_on_plain_eks_ec2_is_asked_about_lost_nodes() -> None:
             "the machines run: a list that came back in part looks the same"
         )
         assert "EC2 reports on the lost nodes: 2 running." in of_loss(world)[-1]
+        queried = [call for call in world.stack.calls if call.operation == "DescribeAutoScalingInstances"]
+        assert sorted(queried[-1].params["InstanceIds"]) == sorted(machines[name] for name in lost)
+        assert queried[-1].error is None
 
         world.stack.client("ec2").terminate_instances(InstanceIds=[machines[name] for name in lost])
         resync(world)
         assert counts(world) == {"team-a": 1, "team-b": 1}, "EC2 confirms it: nobody has to approve"
         assert all("approvedAt" not in item and "answeredAt" not in item for item in approvals(world))
+
+
+def test_nodes_that_auto_scaling_drains_are_no_mass_loss_though_their_machines_still_run() -> None:
+    with opened("kueue") as world:
+        machines = launch_in_ec2(world)
+        scaling = world.stack.client("autoscaling")
+        scaling.create_auto_scaling_group(
+            AutoScalingGroupName="nodes",
+            InstanceId=min(machines.values()),
+            AvailabilityZones=["us-east-1a"],
+            MinSize=0,
+            MaxSize=NODES,
+        )
+        scaling.attach_instances(AutoScalingGroupName="nodes", InstanceIds=list(machines.values()))
+        govern(world)
+
+        lost = [machines[name] for name in lose_nodes(world, 2)]
+        members = autoscaling_backends[world.stack.place.account][world.stack.place.region].autoscaling_groups["nodes"]
+        for member in members.instance_states:
+            if member.instance.id in lost:
+                member.lifecycle_state = "Terminating:Wait"  # moto knows no lifecycle hooks
+        resync(world)
+        assert counts(world) == {"team-a": 1, "team-b": 1}
+        assert of_loss(world) == []
 
 
 def approvals(world: World) -> list[dict[str, Any]]:

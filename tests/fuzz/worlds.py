@@ -117,7 +117,7 @@ def read_a_document(draw: Random) -> None:
     body = written(mutated(RICH, draw), draw)
     cluster = governed()
     cluster.documents.stored["policies/ml-cluster.yaml"] = body
-    PlainEks(NOBODY, cluster.documents, Raised(), NOBODY, NOBODY, {"ml-cluster"}.__contains__).clusters()
+    PlainEks(NOBODY, cluster.documents, Raised(), NOBODY, NOBODY, NOBODY, {"ml-cluster"}.__contains__).clusters()
     snapshot = cluster.take_snapshot()("ml-cluster")
     plan_to_json(plan_quotas(snapshot, mode="plan"))
     assert snapshot.policy is not None or snapshot.policy_violations

@@ -60,6 +60,35 @@ def test_an_ec2_that_refuses_confirms_nothing_and_the_finding_says_so() -> None:
     assert len(said(told)) < 1000
 
 
+def test_a_machine_that_auto_scaling_terminates_is_no_mass_loss_though_ec2_has_it_running() -> None:
+    found = world()
+    ids = [node.instance_id or "" for node in found.gone]
+    provider = InMemoryMachines(dict.fromkeys(ids, "running"), removed=frozenset(ids))
+    assert mass_losses(with_lost_machines(found, provider)) == ()
+    assert provider.asked_auto_scaling == [tuple(ids)]
+
+
+def test_auto_scaling_is_queried_only_about_machines_that_ec2_has_running() -> None:
+    found = world(lost=3)
+    ids = [node.instance_id or "" for node in found.gone]
+    provider = InMemoryMachines(dict(zip(ids, ["running", "terminated", "stopping"], strict=True)))
+    with_lost_machines(found, provider)
+    assert provider.asked_auto_scaling == [tuple(ids[:1])]
+    provider = InMemoryMachines(dict.fromkeys(ids, "terminated"))
+    with_lost_machines(found, provider)
+    assert provider.asked_auto_scaling == []
+
+
+def test_an_auto_scaling_that_refuses_hides_nothing_that_ec2_confirms_and_the_finding_says_so() -> None:
+    found = world(lost=4, count=6)
+    states = zip([node.instance_id or "" for node in found.gone], ["terminated", *["running"] * 3], strict=True)
+    refused = UpstreamError("describe Auto Scaling instances: denied" + "x" * 9999)
+    told = with_lost_machines(found, InMemoryMachines(dict(states), auto_scaling_error=refused))
+    assert [loss.nodes for loss in mass_losses(told)] == [("n-0001", "n-0002", "n-0003")]
+    assert "3 running. Auto Scaling does not report on them: describe Auto Scaling instances: denied" in said(told)
+    assert len(said(told)) < 1000
+
+
 def test_machines_that_are_not_of_ec2_are_confirmed_by_nobody() -> None:
     ec2 = InMemoryMachines()
     told = with_lost_machines(world(ids=False), ec2)

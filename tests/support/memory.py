@@ -112,6 +112,9 @@ class InMemoryHyperPod:
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         return self.machines.machine_states(cluster_arn, instance_ids)
 
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:
+        return self.machines.machines_being_removed(cluster_arn, instance_ids)
+
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
         return self.machines.reserved(cluster_arn, training_plans)
 
@@ -498,6 +501,9 @@ class InMemoryMachines:
     known: dict[str, str] = field(default_factory=dict)
     error: GovernanceError | None = None
     asked: list[tuple[str, ...]] = field(default_factory=list)
+    removed: frozenset[str] = frozenset()
+    auto_scaling_error: GovernanceError | None = None
+    asked_auto_scaling: list[tuple[str, ...]] = field(default_factory=list)
     bought: Reserved = field(default_factory=Reserved)
 
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
@@ -511,6 +517,12 @@ class InMemoryMachines:
         if self.error is not None:
             raise self.error
         return {each: self.known[each] for each in instance_ids if each in self.known}
+
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:
+        self.asked_auto_scaling.append(tuple(instance_ids))
+        if self.auto_scaling_error is not None:
+            raise self.auto_scaling_error
+        return self.removed & frozenset(instance_ids)
 
 
 @dataclass

@@ -21,6 +21,7 @@ WILDCARDS = {
     "sagemaker:ListClusters": "SageMaker's List calls name no resource",
     "sagemaker:ListComputeQuotas": "SageMaker's List calls name no resource",
     "sagemaker:ListClusterSchedulerConfigs": "SageMaker's List calls name no resource",
+    "autoscaling:DescribeAutoScalingInstances": "Auto Scaling's Describe calls name no resource",
     "ec2:DescribeCapacityReservations": "EC2's Describe calls name no resource",
     "ec2:DescribeInstances": "EC2's Describe calls name no resource",
     "xray:PutTraceSegments": "X-Ray names no resource",
@@ -42,7 +43,11 @@ WILDCARDS = {
 """Actions that may have any resource, and why."""
 
 TELLS_A_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey"}
-SEES_MACHINES = {"ec2:DescribeInstances", "ec2:DescribeCapacityReservations"}
+SEES_MACHINES = {
+    "autoscaling:DescribeAutoScalingInstances",
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeInstances",
+}
 NOT_ASKED = {
     "ReadSnapshotRole": SEES_MACHINES,
     "PublishUsageRole": SEES_MACHINES | TELLS_A_TOPIC,

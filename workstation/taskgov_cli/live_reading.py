@@ -59,8 +59,8 @@ def backends_of(session: boto3.Session, documents_of: DocumentStore, connections
     def client_of(service: str) -> Callable[[], Any]:
         return lambda: session.client(service, config=CONFIG)  # type: ignore[call-overload]
 
-    sagemaker, eks, ec2 = (client_of(service) for service in ("sagemaker", "eks", "ec2"))
-    return registry.backends(registry.Reach(documents_of, connections, sagemaker, eks, ec2))
+    sagemaker, eks, ec2, auto_scaling = map(client_of, ("sagemaker", "eks", "ec2", "autoscaling"))
+    return registry.backends(registry.Reach(documents_of, connections, sagemaker, eks, ec2, auto_scaling))
 
 
 def connections_of(session: boto3.Session, context: str | None) -> ApiConnections:

@@ -27,6 +27,11 @@ EC2_RULE: Final = "InstanceStateRule"
 KEPT_BY_SAGEMAKER: Final = frozenset({"cluster", "training-plan", "quota", "scheduler-config", "access-entry"})
 ASKS_EC2: Final = ("ReadSnapshotRole", "PublishUsageRole", "AuditClusterRole")
 """Roles that ask about lost machines, with `WatchPlainEks=yes`."""
+QUERIES: Final = (
+    "ec2:DescribeInstances",
+    "ec2:DescribeCapacityReservations",
+    "autoscaling:DescribeAutoScalingInstances",
+)
 _WRITTEN: Final = {
     ("", "namespaces"): "get list create patch",
     (GROUP, "resourceflavors"): "get list create patch",
@@ -95,7 +100,7 @@ def _said(kueue: KueueDeployment) -> str:
 
 
 def node_events(stack: Read[DeployedStack], names: Names) -> Diagnosis:
-    """Check that the stack gets EC2's events, and so may query EC2 about lost machines and Capacity Blocks."""
+    """Check that the stack gets EC2's events, and may query EC2 and Auto Scaling about its machines."""
     check = "node-events"
     if isinstance(stack, Unknown):
         return unknown(check, stack.reason)
@@ -117,7 +122,7 @@ def permissions(stack: DeployedStack) -> dict[str, dict[str, tuple[str, ...]]]:
         actions = {name: of for name, of in resources.items() if name not in KEPT_BY_SAGEMAKER}
         asked = tuple(action for action in actions.pop("*", ()) if action not in LISTS["*"])
         if EC2_RULE in stack.resources and role in ASKS_EC2:
-            asked += ("ec2:DescribeInstances", "ec2:DescribeCapacityReservations")
+            asked += QUERIES
         found[role] = actions | ({"*": asked} if asked else {})
     return found
 

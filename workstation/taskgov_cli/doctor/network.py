@@ -33,6 +33,8 @@ IN_VPC: Final = (
     "AuditClusterRole",
 )
 """Roles of the functions that get `VpcConfig` in the template: those that read Kubernetes."""
+_WITH_PLAIN_EKS: Final = frozenset({"autoscaling", "ec2"})
+"""What is called with `WatchPlainEks=yes` only."""
 _BY_LAMBDA: Final = frozenset({"sqs"})
 """What Lambda calls in a role's name: it sends failed invocations to their queue."""
 
@@ -46,6 +48,7 @@ class EndpointService:
 
 
 PRIVATE_LINK: Final[Mapping[str, EndpointService]] = {
+    "autoscaling": EndpointService("autoscaling"),
     "dynamodb": EndpointService("dynamodb", gateway=True),
     "ec2": EndpointService("ec2"),
     "eks": EndpointService("eks"),
@@ -69,7 +72,7 @@ def called(*, watches_ec2: bool) -> tuple[str, ...]:
     """
     actions = {action for role in IN_VPC for of in NEEDED[role].values() for action in of}
     prefixes = {action.partition(":")[0] for action in actions} - _BY_LAMBDA
-    return tuple(sorted(prefixes | ({"ec2"} if watches_ec2 else set())))
+    return tuple(sorted(prefixes | (_WITH_PLAIN_EKS if watches_ec2 else frozenset())))
 
 
 def endpoint_names(region: str, *, watches_ec2: bool) -> dict[str, EndpointService]:
@@ -93,7 +96,7 @@ def endpoints_table() -> str:
 
 
 def _callers(prefix: str) -> str:
-    if prefix == "ec2":
+    if prefix in _WITH_PLAIN_EKS:
         return "with `WatchPlainEks=yes`: `read_snapshot`, `publish_usage`, `audit_cluster`"
     roles = [role for role in IN_VPC if any(act.startswith(f"{prefix}:") for of in NEEDED[role].values() for act in of)]
     if len(roles) == len(IN_VPC):

@@ -5,6 +5,7 @@
 | in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
 | in any list | a taint of the autoscaler that removes it |
 | a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
+| a machine of plain EKS that still runs | Auto Scaling, that terminates it and waits for a lifecycle hook |
 | of a training plan or Capacity Block | its end: AWS takes the machines back 30 or 60 minutes before |
 | of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
 | in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
@@ -20,7 +21,9 @@ from taskgov.snapshot.model import InstanceGroup, Node, Snapshot
 
 NOT_FOUND: Final = "not-found"
 """The `ec2_state` of a machine that EC2 does not list, or no longer lists."""
-_EC2_GONE: Final = frozenset({NOT_FOUND, "shutting-down", "terminated", "stopping", "stopped"})
+REMOVED: Final = "removed-by-auto-scaling"
+"""The `ec2_state` of a machine that runs until the lifecycle hooks of its Auto Scaling group are done."""
+EC2_GONE: Final = frozenset({NOT_FOUND, REMOVED, "shutting-down", "terminated", "stopping", "stopped"})
 _REMOVED_BY: Final = frozenset({"karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"})
 
 
@@ -56,7 +59,7 @@ def _says_so(node: Node) -> bool:
         node.instance_status not in {None, "Running"}
         or node.health not in {None, "Schedulable"}
         or node.deep_health_check not in {None, "Passed"}
-        or node.ec2_state in _EC2_GONE
+        or node.ec2_state in EC2_GONE
         or any(taint.key in _REMOVED_BY for taint in node.taints)
     )
 

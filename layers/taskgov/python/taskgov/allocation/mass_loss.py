@@ -140,6 +140,8 @@ def _with_lists(snapshot: Snapshot, loss: MassLoss) -> MassLoss:
         said += ". EC2 reports on the lost nodes: " + ", ".join(
             f"{count} {state}" for state, count in sorted(states.items())
         )
+        if snapshot.auto_scaling_silence:
+            said += f". Auto Scaling does not report on them: {snapshot.auto_scaling_silence}"
     elif snapshot.cluster.instance_groups or provider:
         said += f" of them and SageMaker {len(provider)}"
     return replace(loss, lists=f"{said}.")

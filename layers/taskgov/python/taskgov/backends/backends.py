@@ -125,6 +125,10 @@ class Backends:
         """Return the state of each instance that is known."""
         return self._of(cluster_arn).machine_states(cluster_arn, instance_ids)
 
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:
+        """Return the ids of the instances that Auto Scaling terminates."""
+        return self._of(cluster_arn).machines_being_removed(cluster_arn, instance_ids)
+
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
         """Return what the cluster's machines were bought with for a time."""
         return self._of(cluster_arn).reserved(cluster_arn, training_plans)

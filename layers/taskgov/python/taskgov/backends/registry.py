@@ -14,6 +14,7 @@ from taskgov.services.failures import Failures, Raised
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mypy_boto3_autoscaling import AutoScalingClient
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_eks import EKSClient
     from mypy_boto3_sagemaker import SageMakerClient
@@ -32,6 +33,7 @@ class Reach:
     sagemaker: "Callable[[], SageMakerClient]"
     eks: "Callable[[], EKSClient]"
     ec2: "Callable[[], EC2Client]"
+    auto_scaling: "Callable[[], AutoScalingClient]"
     failures: Failures = field(default_factory=Raised)
     governed: "Callable[[], Callable[[str], bool]]" = lambda: lambda _: True
     """Returns what says of a cluster's name whether it is among `clusters()`; all are, unless it says otherwise."""
@@ -71,7 +73,13 @@ def _plain_eks(reach: Reach, above: Siblings) -> PlainEks:
         return any(_has(backend, cluster_name) for backend in above)
 
     return PlainEks(
-        reach.connections, reach.documents, reach.failures, reach.eks, reach.ec2, is_named_elsewhere=is_named_above
+        reach.connections,
+        reach.documents,
+        reach.failures,
+        reach.eks,
+        reach.ec2,
+        reach.auto_scaling,
+        is_named_elsewhere=is_named_above,
     )
 
 

@@ -7,6 +7,7 @@ import boto3
 from botocore.config import Config
 
 if TYPE_CHECKING:
+    from mypy_boto3_autoscaling import AutoScalingClient
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_eks import EKSClient
@@ -40,6 +41,12 @@ def eks() -> "EKSClient":
 def ec2() -> "EC2Client":
     """Return the EC2 client."""
     return boto3.client("ec2", config=CONFIG)
+
+
+@cache
+def auto_scaling() -> "AutoScalingClient":
+    """Return the EC2 Auto Scaling client."""
+    return boto3.client("autoscaling", config=CONFIG)
 
 
 @cache

@@ -39,6 +39,6 @@ class LateConnections:
 def backends(documents: Bucket, governed: GovernedClusters | None = None) -> Backends:
     """Return the port over AWS; its list of clusters has those that are `governed`, else all of them."""
     failures = ReportedFailures(logger, EmbeddedMetrics())
-    services = (aws.sagemaker, aws.eks, aws.ec2)
+    services = (aws.sagemaker, aws.eks, aws.ec2, aws.auto_scaling)
     listed = governed or GovernedClusters(documents, EVERY)
     return registry.backends(registry.Reach(documents, LateConnections(), *services, failures, listed))

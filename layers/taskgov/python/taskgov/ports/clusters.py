@@ -180,6 +180,13 @@ class Machines(Protocol):
         """
         ...
 
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:
+        """Return the ids of the instances that Auto Scaling terminates, while EC2 may still have them running.
+
+        Raises ThrottledError, UpstreamError: also when Auto Scaling refuses, or the cluster is in another Region.
+        """
+        ...
+
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:
         """Return what the cluster's machines were bought with for a time; `training_plans` are those of its groups.
 

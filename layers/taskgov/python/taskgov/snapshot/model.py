@@ -117,8 +117,8 @@ class Node:
     first_look: datetime | None = None
     """When the automation read the cluster for the first time, if the node ran then and Kubernetes had it not."""
     ec2_state: str | None = None
-    """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., or `not-found` where it has
-    no such instance; None when EC2 was not asked, or did not answer."""
+    """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., `not-found` where it has no
+    such instance, or `removed-by-auto-scaling`; None when EC2 was not asked, or did not answer."""
     reservation: str | None = None
     """The training plan (ARN) or the Capacity Block (id of its Capacity Reservation) to which it belongs."""
     leaves_at: datetime | None = None
@@ -219,6 +219,8 @@ class Snapshot:
     """Who is behind the policy document that is in force."""
     ec2_silence: str = ""
     """Why EC2 says nothing of lost nodes of a plain EKS cluster; empty when it answered, or was not asked."""
+    auto_scaling_silence: str = ""
+    """Why Auto Scaling says nothing of lost nodes that EC2 has running; empty when it answered, or was not asked."""
     unseen: tuple[Unseen, ...] = ()
     """What the rights of the person who took it did not show; none in a snapshot of a function."""
     manager: ManagerSettings = ManagerSettings()

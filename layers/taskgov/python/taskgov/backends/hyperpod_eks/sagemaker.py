@@ -213,6 +213,10 @@ class HyperPodEks:
         """Return nothing: `cluster_nodes` is the only source."""
         return {}
 
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:  # noqa: ARG002 - the port's signature
+        """Return nothing: `cluster_nodes` is the only source."""
+        return frozenset()
+
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:  # noqa: ARG002 - the port's signature
         """Return the training plans."""
         return training_plans_of(self._client, training_plans)

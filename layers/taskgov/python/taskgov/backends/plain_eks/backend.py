@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.adapters.errors import translated
 from taskgov.backends.plain_eks.capacity_blocks import capacity_blocks
-from taskgov.backends.plain_eks.machines import states_of
+from taskgov.backends.plain_eks.machines import removed_by_auto_scaling, states_of
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.errors import NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -19,6 +19,7 @@ from taskgov.policy.parse import parse_stored
 from taskgov.snapshot.leaving import Reserved
 
 if TYPE_CHECKING:
+    from mypy_boto3_autoscaling import AutoScalingClient
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_eks import EKSClient
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PlainEks(KueueQuotas):
-    """The `ClusterBackend` port over documents, the cluster's own API, EKS and EC2."""
+    """The `ClusterBackend` port over documents, the cluster's own API, EKS, EC2 and Auto Scaling."""
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class PlainEks(KueueQuotas):
         failures: "Failures",
         eks: "Callable[[], EKSClient]",
         ec2: "Callable[[], EC2Client]",
+        auto_scaling: "Callable[[], AutoScalingClient]",
         is_named_elsewhere: Callable[[str], bool],
     ) -> None:
         super().__init__(connections, self._table_of)
@@ -44,6 +46,7 @@ class PlainEks(KueueQuotas):
         self._failures = failures
         self._eks = eks
         self._ec2 = ec2
+        self._auto_scaling = auto_scaling
         self._is_named_elsewhere = is_named_elsewhere
 
     def clusters(self, on_unreadable: "OnUnreadableObject | None" = None) -> list[str]:  # noqa: ARG002 - it is reported
@@ -97,6 +100,10 @@ class PlainEks(KueueQuotas):
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
         """Return the state of each instance that EC2 has."""
         return states_of(self._ec2(), cluster_arn, instance_ids)
+
+    def machines_being_removed(self, cluster_arn: str, instance_ids: Sequence[str]) -> frozenset[str]:
+        """Return the ids of the instances that Auto Scaling terminates."""
+        return removed_by_auto_scaling(self._auto_scaling(), cluster_arn, instance_ids)
 
     def reserved(self, cluster_arn: str, training_plans: Sequence[str]) -> Reserved:  # noqa: ARG002 - the port's signature
         """Return the Capacity Blocks, and which instances are in each."""

@@ -1,4 +1,4 @@
-"""The machines of plain EKS clusters, as EC2 describes them."""
+"""The machines of plain EKS clusters, as EC2 and EC2 Auto Scaling describe them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -7,6 +7,7 @@ from taskgov.adapters.errors import translated
 from taskgov.errors import UpstreamError
 
 if TYPE_CHECKING:
+    from mypy_boto3_autoscaling import AutoScalingClient
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
@@ -14,6 +15,8 @@ BATCH: Final = 200
 """Values that one filter takes (EC2 API reference, DescribeInstances)."""
 MAX_PAGES: Final = 50
 """Pages that the answer to one batch may have: one is enough, unless EC2 sends short ones."""
+AUTO_SCALING_BATCH: Final = 50
+"""Ids that one call takes (EC2 Auto Scaling API reference, DescribeAutoScalingInstances)."""
 
 
 def states_of(ec2: "EC2Client", cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
@@ -22,14 +25,39 @@ def states_of(ec2: "EC2Client", cluster_arn: str, instance_ids: Sequence[str]) -
     Ids go into a filter: a list of ids fails as a whole when EC2 no longer lists one of them. EC2 shows a terminated
     instance for about an hour.
     """
-    region, here = cluster_arn.split(":")[3], ec2.meta.region_name
-    if region != here:
-        raise UpstreamError(f"describe instances: the cluster is in {region}, but the EC2 client is in {here}")
+    _check_region("describe instances", "EC2", cluster_arn, ec2.meta.region_name)
     return {
         instance["InstanceId"]: instance["State"]["Name"]
         for start in range(0, len(instance_ids), BATCH)
         for instance in _pages(ec2, instance_ids[start : start + BATCH])
     }
+
+
+def removed_by_auto_scaling(
+    auto_scaling: "AutoScalingClient", cluster_arn: str, instance_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return the ids of the instances that Auto Scaling terminates. Raises ThrottledError, UpstreamError.
+
+    A lifecycle hook, as managed node groups have one to drain nodes, keeps such an instance running in EC2, in the
+    lifecycle state `Terminating:Wait` or `Terminating:Proceed` (EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling
+    instance lifecycle"). Instances outside any Auto Scaling group are missing from the answer.
+    """
+    _check_region("describe Auto Scaling instances", "Auto Scaling", cluster_arn, auto_scaling.meta.region_name)
+    with translated("describe Auto Scaling instances"):
+        return frozenset(
+            instance["InstanceId"]
+            for start in range(0, len(instance_ids), AUTO_SCALING_BATCH)
+            for instance in auto_scaling.describe_auto_scaling_instances(
+                InstanceIds=list(instance_ids[start : start + AUTO_SCALING_BATCH]), MaxRecords=AUTO_SCALING_BATCH
+            )["AutoScalingInstances"]
+            if instance["LifecycleState"].startswith("Terminat")
+        )
+
+
+def _check_region(call: str, service: str, cluster_arn: str, here: str) -> None:
+    region = cluster_arn.split(":")[3]
+    if region != here:
+        raise UpstreamError(f"{call}: the cluster is in {region}, but the {service} client is in {here}")
 
 
 def _pages(ec2: "EC2Client", batch: Sequence[str]) -> "Iterator[InstanceTypeDef]":
