@@ -40,7 +40,7 @@ def with_lost_machines(snapshot: Snapshot, machines: Machines) -> Snapshot:
     running = [instance for instance in asked if found[instance] not in EC2_GONE]
     try:
         removed = machines.machines_being_removed(snapshot.cluster.arn, running) if running else frozenset()
-    except GovernanceError as error:  # what EC2 confirms counts all the same
+    except GovernanceError as error:  # what EC2 confirms still counts
         removed = frozenset()
         snapshot = replace(snapshot, auto_scaling_silence=str(error)[:SAID_AT_MOST])
     found |= dict.fromkeys(removed, REMOVED)
