@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from taskgov.scheduling import KueueModel, ManagerConfig
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from taskgov.scheduling.results import CycleResult
     from tests.cluster.kube import Object
@@ -27,6 +27,14 @@ _LATEST_ENDS: Final = 3
 _LATEST_RETURN: Final = 2
 _FIRST_TURNS: Final = 3
 """For so many cycles, equals may come in another order than in those that follow."""
+
+
+class Standing(NamedTuple):
+    """How a `ModelSide` stands: its worlds, by round trip; which of them is shown; what was said of whom."""
+
+    rounds: list[list[KueueModel]]
+    shown: KueueModel
+    said: dict[str, frozenset[str]]
 
 
 class ModelSide:
@@ -93,13 +101,22 @@ class ModelSide:
     def _worlds(self) -> list[KueueModel]:
         return [world for round_trip in self._rounds for world in round_trip]
 
-    def kept(self) -> tuple[list[list[KueueModel]], KueueModel]:
+    def kept(self) -> Standing:
         """Return how it stands, for `restore`."""
-        return self._rounds, self._shown
+        return Standing(self._rounds, self._shown, self._said)
 
-    def restore(self, kept: tuple[list[list[KueueModel]], KueueModel]) -> None:
+    def restore(self, kept: Standing) -> None:
         """Stand as before."""
-        self._rounds, self._shown = kept
+        self._rounds, self._shown, self._said = kept
+
+    def restore_all(self, kept: Sequence[Standing]) -> None:
+        """Stand in all of these ways at once; what the first shows is shown."""
+        self._take(one for standing in kept for one in standing.rounds)
+        self._shown = kept[0].shown
+        self._said = {
+            key: frozenset().union(*(standing.said.get(key, ()) for standing in kept))
+            for key in {key for standing in kept for key in standing.said}
+        }
 
     def keep(self, agrees: Callable[[KueueModel], bool]) -> bool:
         """Go on with what agrees with what was seen; say whether anything does.
@@ -234,7 +251,8 @@ class ModelSide:
         for result in cycles:
             for waiting in result.waiting:
                 now.setdefault(waiting.workload, set()).add(waiting.message)
-        self._said |= {key: self._kept_words.get(key, frozenset()) | messages for key, messages in now.items()}
+        here = {key: self._kept_words.get(key, frozenset()) | messages for key, messages in now.items()}
+        self._said = {**self._said, **here}
 
     def _in_line(self) -> set[str]:
         return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cluster.differential.api import Api, Workloads
+    from tests.cluster.differential.modelled import Standing
     from tests.cluster.differential.rest import Rest
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
@@ -315,30 +316,36 @@ class Player:
         return self._agrees()
 
     def _agrees_by_chance(self) -> bool:
-        """Say whether the model may stand as Kueue does with what Kueue leaves to chance, or to the clock."""
+        """Say whether the model may stand as Kueue does with what Kueue leaves to chance, or to the clock.
+
+        What agrees for different reasons may differ in what is not seen, such as how far a search for flavors came. So
+        the model goes on with all of it; the first reason counts.
+        """
         as_settled = self.model.kept()
-        self.model.settle_in_any_turn(self._reserved_at)
-        if self._agrees():
-            self.played.equals += 1
-            return True
-        if self._released is not None:
-            self.model.settle_with_late_return(self._released, self._reserved_at)
-            if self._agrees():
-                self.played.late_returns += 1
-                return True
+        agreeing: list[tuple[str, Standing]] = []
+        for reason, settle in self._chances().items():
+            if settle(self._reserved_at) is not False and self._agrees():
+                agreeing.append((reason, self.model.kept()))
+        if not agreeing:
+            self.model.restore(as_settled)
+            return False
+        self.model.restore_all([standing for _, standing in agreeing])
+        reason = agreeing[0][0]
+        setattr(self.played, reason, getattr(self.played, reason) + 1)
+        return True
+
+    def _chances(self) -> dict[str, Callable[[Callable[[str], str | None]], bool | None]]:
+        """Return what may have been otherwise in this step, by the name of its count."""
+        model, released = self.model, self._released
+        found: dict[str, Callable[[Callable[[str], str | None]], bool | None]] = {"equals": model.settle_in_any_turn}
+        if released is not None:
+            found["late_returns"] = lambda reserved_at: model.settle_with_late_return(released, reserved_at)
         if self._door_started:
-            self.model.settle_with_another_look(self._reserved_at)
-            if self._agrees():
-                self.played.started_doors += 1
-                return True
-        if self.model.settle_with_late_ends(self._reserved_at) and self._agrees():
-            self.played.late_ends += 1
-            return True
-        if self._hurried and self.model.settle_hurriedly(self._reserved_at) and self._agrees():
-            self.played.hurried += 1
-            return True
-        self.model.restore(as_settled)
-        return False
+            found["started_doors"] = model.settle_with_another_look
+        found["late_ends"] = model.settle_with_late_ends
+        if self._hurried:
+            found["hurried"] = model.settle_hurriedly
+        return found
 
     def _order_keys(self, key: str) -> tuple[str, str, str | None]:
         metadata = (self.real.workload(key) or {"metadata": {"uid": "", "creationTimestamp": ""}})["metadata"]
