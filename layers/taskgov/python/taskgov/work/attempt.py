@@ -75,7 +75,7 @@ class Attempt:
     def identity(self) -> tuple[str, str, int]:
         """The identity of an ended attempt, the same for every writer: its Workload and its end.
 
-        Several attempts may share an inferred end. The number then tells them apart.
+        Several attempts may share an inferred end. The number then distinguishes them.
         """
         ended = "" if self.ended is None else self.ended.isoformat()
         return self.uid, ended, self.number if "ended" in self.inferred else 0
