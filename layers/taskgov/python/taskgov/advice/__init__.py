@@ -1,1 +1,1 @@
-"""Which quotas and limits would have served the work better? Rules tried on past weeks, judged on later ones."""
+"""Advise on quotas and borrow limits: rules are chosen on past weeks and evaluated on later ones."""

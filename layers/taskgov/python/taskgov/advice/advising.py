@@ -1,8 +1,8 @@
-"""What should change, and how sure is that? Candidates are chosen on past weeks, and judged on later ones.
+"""Advise what to change, with a measure of confidence. Candidates are chosen on past weeks and evaluated on later ones.
 
-A choice at a moment uses what came before it, and nothing else. Each candidate gets its quotas from one week and is
-replayed on the next: a candidate that is judged on the week that made its quotas looks better than it is. The proof is
-the same at earlier moments: what would have been chosen then, on the weeks that followed.
+A choice at a moment uses only what was known before that moment. Each candidate's quotas are computed from one week and
+replayed on the next, because a replay on the same week would overestimate the candidate. The proof repeats the choice
+at earlier moments and replays it on the weeks that followed.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
     from taskgov.advice.today import Today
 
     Basis = Callable[[Mapping[str, Use]], Today]
-    """How teams stand at a moment, by what they used before it; a document says so whatever they used."""
+    """Returns the present quotas and limits, given what teams used. With a policy document, use makes no difference."""
     Play = Callable[[Terms, Sequence[Piece]], Result]
-    """Replays work under the terms of a candidate."""
+    """Replays jobs under the terms of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What should change from now on (`candidate`; None: leave it as it is), why, and the proof."""
+    """The advised change (`candidate`; None for no change), the reason and the proof."""
 
     candidate: Candidate | None
     because: str
     terms: Terms
-    """What everybody has with it: today's terms where it is left."""
+    """The terms of all teams with the advice; today's terms if nothing changes."""
     today: Terms
     tried: tuple[Tried, ...]
     proofs: tuple[Proof, ...]
     noise: float
-    """How far the gain moves by chance: two standard errors over the splits, or what jittered arrivals move it by."""
+    """Noise of the gain: two standard errors over the splits, or the shift by jittered arrivals if that is larger."""
 
     @property
     def gain(self) -> float:
-        """By how much the mean wait over all splits is shorter."""
+        """The fraction by which the mean wait over all splits is shorter."""
         return gain_of(self.proofs)
 
 
 class Adviser:
-    """Gives advice on one history. What was replayed once is kept, for choices at other moments."""
+    """Gives advice on one history. Replays are cached, because choices at other moments reuse them."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class Adviser:
         return self._results[key]
 
     def result(self, candidate: Candidate, split: Split, *, seen: bool = False, by_itself: bool = False) -> Result:
-        """Return what a candidate comes to on the later part of a split, with quotas from the earlier part.
+        """Return the result of a candidate on the later part of a split, with quotas computed from the earlier part.
 
-        With `seen`, jobs count as far as they were known at the end of the split.
+        With `seen`, run times are cut at the end of the split. With `by_itself`, teams neither lend nor borrow.
         """
         use = self._used(split.first, split.middle)
         terms = terms_of(candidate, use, self._basis(use))
@@ -111,9 +111,9 @@ class Adviser:
     # Choosing
 
     def choose(self, moment: float) -> tuple[Candidate, tuple[Tried, ...]]:
-        """Return the best candidate by the weeks before a moment, and all that were tried, in that order.
+        """Return the best candidate on the weeks before a moment, and all candidates in the order they were tried.
 
-        Each rule of quotas is tried with each limit; then preemption, beside the best of them.
+        Each quota rule is tried with each limit. Preemption settings are then tried with the best of them.
         """
         found = splits(self._past, 1, self._looks_back, until=moment)
         best = now = self.as_it_is()
@@ -123,7 +123,7 @@ class Adviser:
         tried = {now: self._try(now, weeks, inf)}
 
         def is_near(candidate: Candidate) -> bool:
-            """Try a candidate; say whether its wait comes near to the least."""
+            """Try a candidate. Return whether its wait is close to the lowest."""
             bound = ALIKE_RULES * tried[best_of(tried.values(), now)].relative_wait
             if candidate not in tried:
                 self._tell(f"trying {candidate.rule}, limit {candidate.limit}")
@@ -133,7 +133,7 @@ class Adviser:
         for rule in self._rules(now.rule):
             for limit in self._limits():
                 if not is_near(replace(now, rule=rule, limit=limit)):
-                    break  # the lower a limit, the longer the wait
+                    break  # a lower limit only makes waits longer
         best = best_of(tried.values(), now)
         for candidate in self._preemption(best):
             is_near(candidate)
@@ -145,7 +145,7 @@ class Adviser:
         return (own, *others)
 
     def _limits(self) -> Iterable[int | None]:
-        """Return the limits to try, the highest first; None, today's, by the highest that a team has."""
+        """Return the limits to try, highest first. None (today's limits) ranks as the highest limit of a team."""
         today = self._basis({})
         own = max((team.limit for team in today.teams if team.borrows), default=0)
         return sorted((None, *other_limits(today)), key=lambda limit: -(own if limit is None else limit))
@@ -156,9 +156,9 @@ class Adviser:
             yield from (replace(best, never=never) for never in (False, True))
 
     def _try(self, candidate: Candidate, weeks: Sequence[Split], bound: float) -> Tried:
-        """Replay a candidate on weeks in this order, until it can neither be allowed nor be better than `bound`.
+        """Replay a candidate on weeks, in this order. Stop when it exceeds `bound` or is no longer allowed.
 
-        Hours count, not ratios: the weeks' mean waits are added up before they are set beside those of today.
+        The relative wait is a ratio of sums, not a mean of ratios: the weeks' mean waits are added up first.
         """
         todays = [self.result(self.as_it_is(), week, seen=True) for week in weeks]
         least = sum(today.mean_wait + BLUR for today in todays)
@@ -184,7 +184,7 @@ class Adviser:
     # Proving
 
     def prove(self, weeks: int = 2, most: int = 10) -> tuple[Proof, ...]:
-        """Return what choices at earlier moments came to, on the weeks that followed each of them."""
+        """Return the results of choices at earlier moments, each on the weeks that followed it."""
         proofs = []
         for split in splits(self._past, weeks, most):
             candidate, _ = self.choose(split.middle)
@@ -193,13 +193,13 @@ class Adviser:
         return tuple(proofs)
 
     def proof(self, candidate: Candidate, split: Split) -> Proof:
-        """Return what a candidate comes to on the later part of a split."""
+        """Return the results of a candidate on the later part of a split, compared with today's rules."""
         now = self.as_it_is()
         results = self.result(now, split), self.result(candidate, split), self.result(now, split, by_itself=True)
         return Proof(split, candidate, *results)
 
     def inputs_of(self, proof: Proof) -> tuple[Terms, Terms, tuple[Piece, ...]]:
-        """Return today's terms, the advised terms and the work of a proof, for another model to replay."""
+        """Return today's terms, the advised terms and the jobs of a proof, so that another model can replay them."""
         split = proof.split
         use = self._used(split.first, split.middle)
         today = self._basis(use)
@@ -207,19 +207,19 @@ class Adviser:
         return before, after, self._pieces(split.middle, split.last, seen=False)
 
     def noise(self, proofs: Sequence[Proof], seeds: Sequence[int] = (1, 2)) -> float:
-        """Return how far the gain moves by chance: by two standard errors of the splits, or by jittered arrivals."""
+        """Return the noise of the gain: two standard errors of the splits, or the shift by jitter if that is larger."""
         gains = [proof.gain for proof in proofs]
         spread = 2 * stdev(gains) / len(gains) ** 0.5 if len(gains) > 1 else 1.0
-        moved = [abs(gain_of([self._shaken(proof, seed) for proof in proofs]) - gain_of(proofs)) for seed in seeds]
+        moved = [abs(gain_of([self._with_jitter(proof, seed) for proof in proofs]) - gain_of(proofs)) for seed in seeds]
         return max(spread, *moved, 0.0)
 
-    def _shaken(self, proof: Proof, seed: int) -> Proof:
+    def _with_jitter(self, proof: Proof, seed: int) -> Proof:
         before, after, work = self.inputs_of(proof)
         pieces = jittered(work, seed, proof.split.middle, proof.split.last)
         return replace(proof, today=self._play(before, pieces), advised=self._play(after, pieces))
 
     def advise(self, weeks: int = 2, most: int = 10) -> Advice:
-        """Return what should change from the end of the history on, with its proof; or that nothing should."""
+        """Return the advised change after the end of the history, or no change, with the proof."""
         proofs = self.prove(weeks, most)
         best, tried = self.choose(self._past.end)
         use = self._used(self._past.end - weeks * 7 * 86400.0, self._past.end)

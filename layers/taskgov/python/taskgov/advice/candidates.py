@@ -1,6 +1,6 @@
-"""Which settings are worth a try? A few rules of quotas, limits and preemption, and never a search over the quotas.
+"""The settings that advice tries: a few rules for quotas, borrow limits and preemption.
 
-A search over single quotas finds numbers that fit the past alone. A rule has one thing to choose.
+Quotas are never searched one by one: such a search overfits the past. Rules have only a few choices.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from taskgov.advice.today import TeamToday, Today
 
 NO_LIMIT: Final = 10_000
-"""The highest borrow limit that the API takes: as good as none."""
+"""The highest borrow limit that the API accepts, in percent: in effect no limit."""
 LIMITS: Final = (50, 100, 200, 500, NO_LIMIT)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Candidate:
-    """A rule of quotas, the borrow limit of all who borrow (None: today's), and how preemption works."""
+    """A quota rule, the borrow limit of all borrowers (percent; None: today's limits), and preemption settings."""
 
     rule: Rule
     limit: int | None = None
     fair: bool = True
-    """`FairShare`: who borrows least goes first, and those who borrow more may be preempted for it."""
+    """`FairShare`: the team that borrows least is served first, and may preempt those that borrow more."""
     never: bool | None = None
-    """`PreemptTeamTasks: Never` for all; None: as each team has it."""
+    """True: `PreemptTeamTasks: Never` for all teams; False: `LowerPriority`; None: as each team has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TeamTerms:
-    """What a team has in a replay: GPUs, how many it may borrow, and its rules. A limit of None stands alone."""
+    """A team in a replay: its GPUs, how many it may borrow (None: it neither lends nor borrows), and its settings."""
 
     quota: int
     limit: int | None
@@ -47,20 +47,20 @@ class TeamTerms:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What jobs run under in a replay: everybody's terms, by team."""
+    """The settings of a replay: the terms of each team."""
 
     teams: tuple[tuple[str, TeamTerms], ...]
     fair: bool
 
 
 def other_limits(today: Today) -> tuple[int, ...]:
-    """Return the limits that are worth a try: all but one that everybody has today."""
+    """Return the limits to try: all, except one that every team has today."""
     limits = {team.limit for team in today.teams if team.borrows}
     return tuple(limit for limit in LIMITS if limits and limits != {limit})
 
 
 def terms_of(candidate: Candidate, use: Mapping[str, Use], today: Today) -> Terms:
-    """Return what a candidate gives everybody, by what they used."""
+    """Return the terms of all teams under a candidate, given what they used."""
     quotas = quotas_of(candidate.rule, use, today)
     return Terms(tuple((team.team, _terms(candidate, team, quotas[team.team])) for team in today.teams), candidate.fair)
 
@@ -72,12 +72,12 @@ def _terms(candidate: Candidate, team: TeamToday, quota: int) -> TeamTerms:
 
 
 def alone(terms: Terms) -> Terms:
-    """Return the terms with the same quotas, of which nobody lends or borrows anything."""
+    """Return terms with the same quotas and no lending or borrowing."""
     return replace(terms, teams=tuple((team, replace(own, limit=None)) for team, own in terms.teams))
 
 
 def quotas_of(rule: Rule, use: Mapping[str, Use], today: Today) -> dict[str, int]:
-    """Return the quotas of a rule, in GPUs: what moves is divided again, within bounds, in whole units."""
+    """Return the quotas of a rule, in GPUs. Quotas that may move are divided again, within bounds, in whole units."""
     quotas = {team.team: team.quota for team in today.teams}
     moving = [team for team in today.teams if team.moves]
     if rule is Rule.TODAY or not moving:
@@ -101,13 +101,13 @@ def _weights(rule: Rule, use: Sequence[Use], total: int) -> list[int]:
         case Rule.ROOT:
             return [isqrt(round(1_000_000 * own.gpu_seconds)) for own in use]
         case Rule.WATER:
-            return [round(1000 * level) for level in _filled([own.peak for own in use], total)]
+            return [round(1000 * level) for level in _max_min_fair([own.peak for own in use], total)]
         case Rule.EQUAL | Rule.TODAY:
             return [1] * len(use)
 
 
-def _filled(needs: Sequence[float], total: float) -> Iterator[float]:
-    """Give each need as far as an equal level goes (max-min fairness), and what is left in proportion to the needs."""
+def _max_min_fair(needs: Sequence[float], total: float) -> Iterator[float]:
+    """Yield a max-min fair part for each need; the rest is added in proportion to the needs."""
     left, given = total, dict[int, float]()
     order = sorted(range(len(needs)), key=lambda place: needs[place])
     for number, place in enumerate(order):

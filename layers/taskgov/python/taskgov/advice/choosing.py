@@ -1,4 +1,4 @@
-"""Which of the candidates that were tried on past weeks is the best? Within limits of what others pay for it."""
+"""Choose the best candidate that was tried on past weeks, within limits on what it may cost teams."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from taskgov.advice.candidates import Candidate
 
 MOST_LOST: Final = 0.05
-"""A candidate that loses more of the work of all past weeks together is left out."""
+"""A candidate is excluded if preemption loses a larger part of the work of all past weeks."""
 MOST_WORSE: Final = 1 / 12
-"""So many teams may be worse off than on their own quota alone, of the teams of all past weeks together."""
+"""The part of teams, over all past weeks, that may be worse off than with their own quota alone."""
 ALIKE: Final = 1.02
-"""Of candidates of one rule whose waits differ by less than 2 %, the one that changes less is chosen."""
+"""Among candidates of one rule within 2 % of the lowest wait, the one that changes least is chosen."""
 ALIKE_RULES: Final = 1.1
-"""Of rules whose waits differ by less than 10 %, the one that follows the past weeks least is chosen."""
+"""Among rules within 10 % of the lowest wait, the one that follows the past weeks least is chosen."""
 _FOLLOWS: Final = (Rule.TODAY, Rule.EQUAL, Rule.ROOT, Rule.WATER, Rule.PEAK, Rule.USE)
-"""Rules, by how closely their quotas follow what the last weeks used: the closer, the less they fit other weeks."""
+"""Rules by how closely their quotas follow past use, least first: a close fit suits other weeks less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate on past weeks: waits relative to today's, the part of the work lost, teams worse than alone."""
+    """A candidate on past weeks: wait relative to today's, part of the work lost, and teams worse off than alone."""
 
     candidate: Candidate
     relative_wait: float
@@ -34,22 +34,21 @@ class Tried:
     worse: int
     of: int
     loops: bool = False
-    """In one of the weeks work preempted itself without end."""
+    """In one of the weeks, jobs preempted each other without end."""
     is_whole: bool = True
-    """Without it, the numbers are those of some of the weeks, and the least that they can be: they were bad enough."""
+    """False if the replay stopped early: the numbers cover some of the weeks, and are lower bounds."""
 
     @property
     def is_allowed(self) -> bool:
-        """Whether it loses little work, hardly anybody is worse off than alone, and no work preempts itself forever."""
+        """Whether it keeps `MOST_LOST` and `MOST_WORSE`, and no preemption loop was found."""
         return self.lost <= MOST_LOST and self.worse <= MOST_WORSE * self.of and not self.loops
 
 
 def best_of(tried: Iterable[Tried], as_it_is: Candidate) -> Candidate:
-    """Return the best candidate of those that keep the limits.
+    """Return the best allowed candidate. Candidates that wait longer than today are excluded.
 
-    First its rule: of those that come within 10 % of the least wait, the one that follows the past least. Then its
-    limit and preemption: of those that come within 2 % of the least wait with that rule, what changes less. What waits
-    longer than today is no choice.
+    The rule is chosen first: among those within 10 % of the lowest wait, the one that follows the past least. Limit and
+    preemption come second: among candidates of that rule within 2 % of its lowest wait, the one that changes least.
     """
     allowed = [
         known
@@ -65,12 +64,12 @@ def best_of(tried: Iterable[Tried], as_it_is: Candidate) -> Candidate:
 
 
 def _near(some: Sequence[Tried], factor: float) -> list[Tried]:
-    """Return those that come near to the least wait."""
+    """Return the candidates whose wait is at most `factor` times the lowest."""
     least = min(known.relative_wait for known in some)
     return [known for known in some if known.relative_wait <= factor * least]
 
 
 def _distance(candidate: Candidate, as_it_is: Candidate) -> tuple[int, int]:
-    """Return how many things a candidate changes, and how far it raises limits: less is better where all is alike."""
+    """Return how many settings a candidate changes, and its limit. Lower is preferred."""
     changes = sum(getattr(candidate, name) != getattr(as_it_is, name) for name in ("rule", "limit", "fair", "never"))
     return changes, candidate.limit or 0

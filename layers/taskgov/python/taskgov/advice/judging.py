@@ -1,4 +1,4 @@
-"""What did a replay come to? Waiting, work lost to preemption, and who is worse off than under something else."""
+"""Evaluate a replay: waits, work lost to preemption, and teams that are worse off than under other settings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from taskgov.advice.past import Piece
 
 NEVER: Final = 14 * DAY
-"""What a job counts that never starts, and the most that any job counts."""
+"""Wait that a job counts with if it never starts, and the most for any job, in seconds."""
 WORSE_BY: Final = 1.05
 WORSE_FROM: Final = 180.0
-"""A team is worse off when its mean wait is 5 % and three minutes longer: less is chance."""
+"""A team is worse off if its mean wait is longer by 5 % plus three minutes. Smaller differences are noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A job's time with quota, by its place among the pieces, in seconds; a stay that was preempted is lost work."""
+    """One time that a job (its index) holds quota, in seconds. A preempted stay is lost work."""
 
     piece: int
     start: float
@@ -31,7 +31,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class TeamResult:
-    """Jobs of a team, and their mean wait in seconds."""
+    """Number of a team's jobs, and their mean wait in seconds."""
 
     jobs: int
     mean_wait: float
@@ -39,7 +39,7 @@ class TeamResult:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a replay came to. Waits are in seconds: all time in the queue, again after a preemption too."""
+    """The result of a replay. Waits are in seconds, and include the time in the queue after a preemption."""
 
     jobs: int
     mean_wait: float
@@ -50,11 +50,11 @@ class Result:
     work_gpu_hours: float
     teams: Mapping[str, TeamResult]
     loops: bool = False
-    """Work preempted itself without end: the replay ends there, and what comes after it never starts."""
+    """Jobs preempted each other without end. The replay stops there, and later jobs count as never started."""
 
     @property
     def lost(self) -> float:
-        """Part of the work that preemption threw away."""
+        """The part of the work that preemption lost."""
         return self.lost_gpu_hours / self.work_gpu_hours if self.work_gpu_hours else 0.0
 
     def worse_than(self, other: Result) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Result:
 
 
 def judge(pieces: Sequence[Piece], stays: Iterable[Stay], *, loops: bool = False) -> Result:
-    """Return what stays of the pieces came to; a job without any never started."""
+    """Return the result of a replay, given the stays of its jobs. A job without a stay never started."""
     waits: dict[int, float] = {}
     since: dict[int, float] = {}
     lost = preemptions = 0.0
@@ -78,7 +78,7 @@ def judge(pieces: Sequence[Piece], stays: Iterable[Stay], *, loops: bool = False
         if stay.preempted:
             preemptions += 1
             lost += pieces[place].gpus * (stay.end - stay.start)
-    # Moments are rounded to microseconds on the way: nobody starts before arriving.
+    # Times were rounded to microseconds, so a start can be slightly before its arrival.
     counted = [min(max(waits.get(place, NEVER), 0.0), NEVER) for place in range(len(pieces))]
     by_team: dict[str, list[float]] = {}
     for piece, wait in zip(pieces, counted, strict=True):

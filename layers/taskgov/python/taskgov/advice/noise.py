@@ -1,4 +1,4 @@
-"""How far do numbers move when jobs come a little earlier or later? That far a difference is chance."""
+"""Shift arrivals at random, to measure which differences between replays are noise."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from taskgov.advice.past import Piece
 
 SHIFT: Final = HOUR
-"""Each job comes up to so much earlier or later."""
+"""The most that an arrival is shifted, earlier or later, in seconds."""
 
 
 def jittered(pieces: Sequence[Piece], seed: int, first: float, last: float) -> tuple[Piece, ...]:
-    """Return the jobs with arrivals that are shifted a little, within a stretch of time: the same for the same seed."""
+    """Return the jobs with shifted arrivals, kept between `first` and `last`. The same seed gives the same shifts."""
     moved = (
         piece._replace(arrival=min(max(piece.arrival + SHIFT * _shift(seed, place), first), last))
         for place, piece in enumerate(pieces)
@@ -26,6 +26,6 @@ def jittered(pieces: Sequence[Piece], seed: int, first: float, last: float) -> t
 
 
 def _shift(seed: int, place: int) -> float:
-    """Return a number from -1 to 1 that looks like chance."""
+    """Return a pseudo-random number from -1 to 1."""
     digest = blake2b(f"{seed}/{place}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) / 2**63 - 1

@@ -1,7 +1,7 @@
-"""What work came in the past, and how much of it each team used: the ground that rules of quotas stand on.
+"""The jobs of the past, and what each team used: the input of quota rules.
 
-Moments are seconds since the history began. A view from a moment has only what was known then: a job that
-still ran has run so far, and for how much longer is unknown.
+Times are seconds since the history began. A view as of some moment has only what was known then: a job that still ran
+counts with the time that it had run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WEEK: Final = 7 * DAY
 
 
 class Piece(NamedTuple):
-    """A job: whose it is, when it came, how long it runs, how many GPUs it holds, and its priority."""
+    """A job: team, arrival and run time in seconds, GPUs and priority."""
 
     team: str
     arrival: float
@@ -31,20 +31,20 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Past:
-    """The work of a history, by arrival; `end` is the moment up to which it is known."""
+    """The jobs of a history, by arrival. The history is known up to `end`."""
 
     pieces: tuple[Piece, ...]
     end: float
 
     @classmethod
     def of(cls, pieces: Iterable[Piece], end: float | None = None) -> Past:
-        """Order the work, which is known up to its last arrival unless `end` says otherwise."""
+        """Sort the jobs. The history ends with the last arrival unless `end` is given."""
         ordered = tuple(sorted(pieces, key=lambda piece: (piece.arrival, piece)))
         return cls(ordered, end if end is not None else ordered[-1].arrival if ordered else 0.0)
 
     @cached_property
     def teams(self) -> tuple[str, ...]:
-        """The teams whose work it is, by name."""
+        """The teams of the jobs, by name."""
         return tuple(sorted({piece.team for piece in self.pieces}))
 
     @cached_property
@@ -52,11 +52,11 @@ class Past:
         return [piece.arrival for piece in self.pieces]
 
     def between(self, first: float, last: float) -> tuple[Piece, ...]:
-        """Return what came from one moment up to another."""
+        """Return the jobs that arrived from `first` up to, but not including, `last`."""
         return self.pieces[bisect_left(self._arrivals, first) : bisect_left(self._arrivals, last)]
 
     def seen(self, first: float, last: float) -> tuple[Piece, ...]:
-        """Return what came in this time as it was known at its end: what still ran had run so far.
+        """Return the jobs that arrived in this time, as known at its end: run times are cut at `last`.
 
         Example:
             >>> Past.of([Piece("a", 0, 100, 1), Piece("a", 50, 100, 1)]).seen(0, 120)
@@ -72,15 +72,15 @@ Piece(team='a', arrival=50, run_time=70, gpus=1, priority=0))
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a team asked for in a stretch of time."""
+    """What a team requested in a period."""
 
     gpu_seconds: float = 0.0
     peak: float = 0.0
-    """The 95th percentile of the hours: as many GPUs it would have held if nobody had waited."""
+    """95th percentile of the hourly means of GPUs that the team would have held without waiting."""
 
 
 def uses(pieces: Sequence[Piece], first: float, last: float) -> dict[str, Use]:
-    """Return what each team asked for in a stretch of time: each job from its arrival, as if nobody had waited."""
+    """Return what each team requested in a period. Each job counts from its arrival, as if it had not waited."""
     hours = max(1, round((last - first) / HOUR))
     held: dict[str, list[float]] = {}
     total: dict[str, float] = {}
@@ -96,6 +96,6 @@ def uses(pieces: Sequence[Piece], first: float, last: float) -> dict[str, Use]:
 
 
 def _percentile(values: list[float]) -> float:
-    """Return the 95th percentile: the least value that 95 % of all do not exceed."""
+    """Return the 95th percentile: the lowest value that 95 % of all do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-95 * len(ordered) // 100) - 1)]

@@ -1,4 +1,4 @@
-"""Replay work under the terms of a candidate, with the fast replay of Kueue's queues (`taskgov.futures`)."""
+"""Replay jobs under the terms of a candidate, with the fast replay of Kueue's queues (`taskgov.futures`)."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ LOWER_PRIORITY: Final = "LowerPriority"
 
 
 class Player:
-    """Replays stretches of work; a stretch is prepared once. `batch` seconds of freed quota are gathered for a look."""
+    """Replays sequences of jobs and caches their preparation. Quota freed within `batch` seconds counts together."""
 
     def __init__(self, batch: int = 300) -> None:
         self._batch = batch
         self._prepared: dict[int, tuple[Sequence[Piece], Jobs]] = {}
 
     def __call__(self, terms: Terms, pieces: Sequence[Piece]) -> Result:
-        """Return what the work comes to under these terms, from an empty cluster until all of it ended.
+        """Return the result of the jobs under these terms, from an empty cluster until all have ended.
 
-        Nobody waits for longer than what a job counts at most. Raises ValueError for jobs that the fast replay does
-        not follow.
+        The replay ends `NEVER` seconds after the last arrival. Raises `ValueError` for jobs that the fast replay does
+        not support.
         """
         jobs = self._jobs(pieces)
         setting = setting_of(terms, self._batch)
@@ -73,7 +73,7 @@ class Player:
 
 
 def prepared(pieces: Sequence[Piece]) -> Jobs:
-    """Return work as jobs of its teams' queues, by place."""
+    """Return the pieces as jobs of their teams' queues, in the same order."""
     return Jobs(map(_job, pieces, range(len(pieces))))
 
 
@@ -86,7 +86,7 @@ def _job(piece: Piece, place: int) -> Job:
 
 
 def setting_of(terms: Terms, batch: int) -> Setting:
-    """Return the queues that HyperPod makes of these terms (`taskgov.kueue.render`), of GPUs alone."""
+    """Return the queues that HyperPod renders from these terms (`taskgov.kueue.render`), with GPUs only."""
     return Setting(
         queues=tuple(_queue(team, own) for team, own in terms.teams),
         doors=tuple(

@@ -1,4 +1,4 @@
-"""Has a choice proved itself? The results of the same choice at earlier moments, on weeks that it had not seen."""
+"""Prove a choice: repeat it at earlier moments, and evaluate it on the weeks that followed."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ if TYPE_CHECKING:
     from taskgov.advice.splits import Split
 
 BLUR: Final = 60.0
-"""Seconds that are added to waits before they are compared: a wait of seconds is as good as none."""
+"""Seconds added to waits before they are compared, so that waits of a few seconds count as none."""
 LEAST_WINS: Final = 2 / 3
-"""In so many of the splits advice has to win over today."""
+"""The part of the splits in which advice must beat today's rules."""
 LEAST_SECONDS: Final = 60.0
-"""A gain of less is none."""
+"""A smaller gain of the mean wait, in seconds, counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The choice at a moment, and its results in the weeks that followed, beside those of today's rules."""
+    """The choice at a moment, and its results in the weeks that followed, compared with today's rules."""
 
     split: Split
     candidate: Candidate
     today: Result
     advised: Result
     alone: Result
-    """On today's quotas, of which nobody lends or borrows anything."""
+    """The result with today's quotas, without lending or borrowing."""
 
     @property
     def gain(self) -> float:
-        """By how much the mean wait is shorter: 1 is all of it, below 0 it is longer."""
+        """The fraction by which the mean wait is shorter: 1 for no wait, negative for a longer wait."""
         return 1 - (self.advised.mean_wait + BLUR) / (self.today.mean_wait + BLUR)
 
     @property
     def won(self) -> bool:
-        """Whether jobs wait less than under today's rules."""
+        """Whether the mean wait is shorter than under today's rules."""
         return self.advised.mean_wait < self.today.mean_wait
 
 
 def gain_of(proofs: Sequence[Proof]) -> float:
-    """Return by how much the mean of the splits' mean waits is shorter."""
+    """Return the fraction by which the sum of the splits' mean waits is shorter."""
     today = sum(proof.today.mean_wait for proof in proofs)
     return 1 - sum(proof.advised.mean_wait for proof in proofs) / today if today else 0.0
 
 
 def why_leave(best: Candidate, as_it_is: Candidate, proofs: Sequence[Proof], noise: float) -> str:
-    """Return why everything should stay as it is; empty where the change has proved itself."""
+    """Return why nothing should change; empty if the change is proved."""
     if not proofs:
         return "the history is too short for a proof: it needs four weeks of work"
     if best == as_it_is:
@@ -65,7 +65,7 @@ def why_leave(best: Candidate, as_it_is: Candidate, proofs: Sequence[Proof], noi
 
 
 def because(proofs: Sequence[Proof], noise: float) -> str:
-    """Return in one sentence why a change is advised."""
+    """Return a sentence on why a change is advised."""
     wins = sum(proof.won for proof in proofs)
     gained = f"the mean wait is {100 * gain_of(proofs):.0f} % shorter on weeks that the choice had not seen"
     return f"{gained}, in {wins} of {len(proofs)} splits; the noise is {100 * noise:.0f} %"

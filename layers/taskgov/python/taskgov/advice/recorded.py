@@ -1,4 +1,4 @@
-"""What work does the record of work hold? Its jobs, for advice and for replays."""
+"""Read the jobs from the record of work, for advice and replays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def pieces_of(attempts: Iterable[Attempt], instance_type: str | None = None) -> Iterator[Piece]:
-    """Give the jobs behind attempts, on one instance type or on all; moments are seconds since 1970.
+    """Yield the jobs of attempts, on one instance type or on all. Times are seconds since 1970.
 
-    A Workload that was evicted is one job, which runs as long as its longest attempt.
+    A Workload that was evicted is one job, with the run time of its longest attempt.
     """
     by_job: dict[str, list[Attempt]] = {}
     for attempt in attempts:

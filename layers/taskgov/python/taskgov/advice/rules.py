@@ -1,19 +1,19 @@
-"""How can quotas follow from what teams used? The rules that are tried."""
+"""The rules that compute quotas from what teams used."""
 
 from enum import StrEnum
 
 
 class Rule(StrEnum):
-    """From what a team used to its part of the quotas: stable tokens."""
+    """How a team's part of the quotas follows from its use. The values are stable tokens."""
 
     TODAY = "today"
-    """As it is."""
+    """No change."""
     USE = "use"
     """In proportion to the GPU-hours."""
     PEAK = "peak"
-    """In proportion to the 95 % peak of the hours."""
+    """In proportion to the 95 % peak (`taskgov.advice.past.Use.peak`)."""
     ROOT = "root"
-    """In proportion to the square root of the GPU-hours: nearer to equal."""
+    """In proportion to the square root of the GPU-hours, which is closer to equal parts."""
     WATER = "water"
-    """Everybody the same, up to the own 95 % peak; what is left by peak."""
+    """Equal parts, each up to the team's 95 % peak (max-min fairness); the rest in proportion to the peaks."""
     EQUAL = "equal"

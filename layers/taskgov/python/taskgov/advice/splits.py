@@ -1,4 +1,4 @@
-"""How is the past cut into what a rule may know and what it is judged on? Into weeks that follow each other."""
+"""Split the past into weeks that a rule may use and the following weeks that evaluate it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from taskgov.advice.past import Past
 
 LEAST_JOBS: Final = 0.01
-"""A part of a split that holds less than so much of all jobs says nothing."""
+"""Each part of a split needs at least this fraction of all jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Three moments, in seconds: what came from `first` up to `middle` is known, what came up to `last` is judged."""
+    """Three times in seconds: jobs from `first` to `middle` are known, those up to `last` evaluate the choice."""
 
     first: float
     middle: float
@@ -24,9 +24,9 @@ class Split:
 
 
 def splits(past: Past, weeks: int, most: int, *, until: float | None = None) -> tuple[Split, ...]:
-    """Return the last splits of so many weeks that are known and so many that are judged, each a week on.
+    """Return the last `most` splits with `weeks` weeks in each part. Each split begins a week after the previous one.
 
-    They lie on whole weeks of the history, end at `until` at the latest, and hold enough jobs on both sides.
+    Splits begin at whole weeks of the history, end by `until`, and have enough jobs in both parts.
     """
     end = past.end if until is None else min(until, past.end)
     found = []

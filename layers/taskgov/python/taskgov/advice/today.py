@@ -1,4 +1,4 @@
-"""What may advice change? How each team stands today on one instance type, and the bounds of its numbers."""
+"""The present quotas and limits of each team on one instance type, and what advice may change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TeamToday:
-    """A team on one instance type. Numbers are GPUs; `least` and `most` bound what its quota may become."""
+    """A team on one instance type. Numbers are GPUs. `least` and `most` bound the advised quota."""
 
     team: str
     quota: int
@@ -29,27 +29,27 @@ class TeamToday:
     least: int = 1
     most: int | None = None
     shares: bool = True
-    """Whether it lends and is lent to: `DontLend` stands alone."""
+    """Whether it lends and borrows; false with `DontLend`."""
     moves: bool = True
-    """Whether its quota may become another."""
+    """Whether its quota may change."""
     borrows: bool = True
-    """Whether its limit may become another."""
+    """Whether its borrow limit may change."""
     never: bool = False
     """`PreemptTeamTasks: Never`."""
     weight: int = 0
     why_held: str = ""
-    """Why its quota stays as it is; empty where it may move."""
+    """Why its quota may not change; empty if it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """All teams of an instance type, by name; the GPUs that quotas are counted in; how idle quota is given out."""
+    """All teams of an instance type, by name; GPUs in a unit of quota; whether idle quota is shared by `FairShare`."""
 
     teams: tuple[TeamToday, ...]
     unit: int = 1
     fair: bool = True
     rule: Rule = Rule.TODAY
-    """The rule that made its quotas, where one did."""
+    """The rule that computed the quotas, if any."""
 
     @property
     def total(self) -> int:
@@ -58,11 +58,12 @@ class Today:
 
 
 def today_of(document: PolicyDocument, instance_type: str, per_instance: int, quotas: Mapping[str, int]) -> Today:
-    """Return how a document's teams stand on an instance type of so many GPUs each, and what of it may change.
+    """Return the quotas and limits of a document's teams on an instance type, and what may change.
 
-    `quotas` are the GPUs that each team is planned to have. Kept are floors, ceilings, `minimumQuota`, strategies,
-    teams that are frozen or stand alone (`DontLend`), absolute limits, and quotas that are not written in whole
-    instances or GPUs of this type. Teams are counted in whole instances where one of them is written in instances.
+    `per_instance` is the number of GPUs of an instance, `quotas` the planned GPUs of each team. Advice never changes
+    floors, ceilings, `minimumQuota`, sharing strategies, absolute limits, frozen teams, teams with `DontLend`, and
+    quotas that are not written in whole instances or GPUs of this type. If any team's quota is written in instances,
+    all quotas are counted in whole instances.
     """
     teams = [(team, quotas.get(team.name, 0)) for team in document.teams]
     unit = per_instance if any(_in_instances(team, instance_type) for team, _ in teams) else 1
@@ -73,7 +74,7 @@ def today_of(document: PolicyDocument, instance_type: str, per_instance: int, qu
 
 
 def gpu_types(document: PolicyDocument) -> dict[str, int]:
-    """Return the instance types with GPUs that teams are promised, by name, and how many GPUs one of them has."""
+    """Return the promised instance types with GPUs, by name, with the GPUs of one instance."""
     named = {
         row.instance_type
         for team in document.teams
@@ -84,7 +85,7 @@ def gpu_types(document: PolicyDocument) -> dict[str, int]:
 
 
 def row_of(team: TeamPolicy, instance_type: str) -> ComputeQuotaResource | None:
-    """Return the fixed promise of a team on an instance type that is written in instances or GPUs alone."""
+    """Return a team's fixed promise on an instance type; None unless it is one row with only instances or only GPUs."""
     found = [
         row
         for row in (team.quota or ComputeQuotaConfig()).compute_quota_resources
@@ -101,7 +102,7 @@ def row_of(team: TeamPolicy, instance_type: str) -> ComputeQuotaResource | None:
 
 
 def share_of(team: TeamPolicy, instance_type: str) -> Share | None:
-    """Return the share of a team on an instance type that is counted in instances or GPUs."""
+    """Return a team's share of an instance type, if it is counted in instances or GPUs."""
     wanted = {Unit.INSTANCES, Unit.ACCELERATORS}
     return next((share for share in team.share if share.instance_type == instance_type and share.unit in wanted), None)
 

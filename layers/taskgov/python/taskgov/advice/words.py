@@ -1,4 +1,4 @@
-"""How candidates are called where people read them."""
+"""Names of candidates for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def limit_words(limit: int | None) -> str:
 
 
 def candidate_words(candidate: Candidate, *, fair: bool) -> str:
-    """Return what a candidate is; preemption only where it is another than today's."""
+    """Return a description of a candidate. Preemption appears only if it differs from today's."""
     words = [RULE_WORDS[candidate.rule], limit_words(candidate.limit)]
     if candidate.fair != fair:
         words.append(f"FairShare {'Enabled' if candidate.fair else 'Disabled'}")

@@ -1,7 +1,7 @@
-"""Put the whole cluster's allocation together: promises, leases and the shared pool, instance type by instance type.
+"""Compute the allocation of the whole cluster from promises, leases and the shared pool, type by type.
 
-The planner calls it once, with the quotas sorted out and the capacity counted. On each type: what is left alone is
-taken; claims are granted; leases move what was granted; the shared pool takes what remains.
+The planner calls it once, with governed quotas and counted capacity. On each instance type, quotas that are left alone
+are subtracted first. Then claims are granted, leases move granted amounts, and the shared pool gets the rest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TypeClaims:
-    """What every governed team is to have of one instance type; and what had to be said on the way."""
+    """The allocation of one instance type to all governed teams, and the findings of its computation."""
 
     instance_type: str
     claims: tuple[Claim, ...]
-    """As they are granted, and as leases leave them; the shared pool's too."""
+    """The claims as granted, and after leases; including the shared pool's."""
     given: tuple[Given, ...] = ()
-    """The leases that hold, and how much of each the donor gives."""
+    """The active leases, and how much of each the donor gives."""
     demand: Mapping[str, int] = field(default_factory=dict)
     """Team -> whole instances that demand leaves of its promise."""
     findings: tuple[Finding, ...] = ()
@@ -59,13 +59,13 @@ class TypeClaims:
 def allocate(
     snapshot: Snapshot, policy: PolicyDocument, governed: GovernedQuotas, capacities: Mapping[str, TypeCapacity]
 ) -> list[TypeClaims]:
-    """Return what every governed team is to have, by instance type. `capacities` covers every type that is named."""
+    """Return the allocation by instance type. `capacities` covers every type that is named."""
     context = _Context(snapshot, policy, governed, capacities)
     return [_allocate_type(context, capacity) for capacity in capacities.values()]
 
 
 class _Context:
-    """What all types need, looked up once: rows and shares by type, floors, observations, leases."""
+    """The inputs common to all types: rows and shares by type, floors, observations, leases."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class _Context:
 
 
 def _today(promise: Promise, aside: SettingAside) -> Mapping[RowKey, ComputeQuotaResource]:
-    """Return what the team's quota holds now, without what leases had moved when it was written."""
+    """Return the team's present quota, without the amounts that leases had moved when it was written."""
     quota, applied = promise.holds, promise.applied
     rows = today_rows(quota)
     if (
@@ -169,7 +169,7 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeClaims:
 
 
 def _claims(context: _Context, capacity: TypeCapacity, taken: Vector) -> list[Claim]:
-    """Return what every team claims of the type, by team: its fixed row, its share, or both."""
+    """Return each team's claim on the type: its fixed row, its share, or both."""
     instance_type = capacity.line.instance_type
     fixed = context.fixed.get(instance_type, ())
     claims = [_fixed(context, capacity, promise, row) for promise, row in fixed]
@@ -214,7 +214,7 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: Promise, row: Com
 
 
 def _left(capacity: TypeCapacity, taken: Vector, rows: Iterable[ComputeQuotaResource]) -> Vector:
-    """Return what is left of the usable capacity; over-commitment is for promises, never for the pool."""
+    """Return the rest of the usable capacity. Over-commitment is for promises only, never for the pool."""
     granted = (need(row, capacity.resources) or {} for row in rows)
     left = subtract(capacity.usable, add((taken, *granted)))
     return {resource: max(amount, 0) for resource, amount in left.items()}
@@ -235,7 +235,7 @@ def _findings(capacity: TypeCapacity, granted: Grants, claims: Sequence[Claim]) 
 
 
 def _of_nothing(capacity: TypeCapacity, claims: Iterable[Claim]) -> Iterable[Finding]:
-    """Report shares that round to nothing, with the way out."""
+    """Report shares that round to nothing, with a remedy."""
     line = capacity.line
     for claim in claims:
         evidence: dict[str, str | int] = {"instanceType": line.instance_type, "usable": line.usable}

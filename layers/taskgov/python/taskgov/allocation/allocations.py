@@ -1,4 +1,4 @@
-"""One team's quota as planned: the third of the forms that a quota passes (`taskgov.allocation.claims`)."""
+"""The planned quota of one team: the third of four forms of a quota (`taskgov.allocation.claims`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ class Allocation:
     target: ComputeQuotaTarget
     lines: tuple[TeamAllocation, ...]
     note: str = ""
-    """What limits hold back of it."""
+    """A sentence on what limits hold back."""
     borrowing: Borrowing = ""
-    """What the team's budget makes of its borrowing."""
+    """The effect of the team's budget on its borrowing."""
     within_budget: ResourceSharingConfig | None = None
-    """How the team shares within its budget; None where it is not known."""
+    """How the team shares within its budget; None if unknown."""
     leased: Mapping[str, int] = field(default_factory=dict)
-    """Whole instances by type that leases bring (below zero: take)."""
+    """Whole instances that leases add, by type; negative if they take."""
     demand: Mapping[str, int] = field(default_factory=dict)
     """Whole instances by type that demand leaves of the promise."""
     tells: Mapping[RowKey, Tell] = field(default_factory=dict)
     """Where each row of the quota comes from, and why rows of nothing that are not written are nothing."""
     lost: tuple[str, ...] = ()
-    """Instance types that find no row in the quota."""
+    """Instance types for which the quota has no row left."""
     wanted: str = ""
-    """Digest of what is wanted of the quota, where limits or refused writes make it another; else empty."""
+    """Digest of the planned quota, if limits or refused writes change it; otherwise empty."""

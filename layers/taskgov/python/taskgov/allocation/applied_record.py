@@ -1,7 +1,7 @@
-"""What is kept of a write, for the plans to come.
+"""The record that is stored with each write, for later plans.
 
-`apply_change` calls it after each write (and each restoration) and stores the result; plans read it from the snapshot
-to know edits by hand, how far a quota moved in a period, and which edit was adopted.
+`apply_change` builds and stores it after each write (and each restoration). Plans read it from the snapshot to detect
+edits by hand, to find how far a quota moved in a period, and to know which edit was adopted.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from taskgov.snapshot.records import AppliedQuota, PastQuota
 KEPT_FOR: Final = timedelta(days=31)
 """How long earlier configs are kept: the longest period of `maxDecreasePerPeriod` and `maxIncreasePerPeriod`."""
 MOST_WEIGHT: Final = 1000
-"""How much of them is kept, in rows, so that the item stays below 200 KB: DynamoDB takes 400 KB."""
+"""Most rows of earlier configs that are kept, so that the item stays below 200 KB (DynamoDB's limit is 400 KB)."""
 WEIGHT_OF_ONE: Final = 2
-"""What one config weighs beside its rows."""
+"""Size of one config without its rows, counted in rows."""
 MOST_OF_ONE: Final = WEIGHT_OF_ONE + 15
-"""The most that one weighs: a quota has 15 rows at most."""
+"""Largest size of one config: a quota has at most 15 rows."""
 
 
 def remember(
@@ -91,7 +91,7 @@ def known_since(past: Sequence[PastQuota]) -> datetime | None:
 
 
 def _level(past: PastQuota) -> Hashable:
-    """Return what a past config says but when it ended."""
+    """Return a past config without the time at which it ended."""
     amounts = (None if some is None else frozenset(some.items()) for some in (past.leased, past.demand))
     return (past.config, *amounts)
 
@@ -126,7 +126,7 @@ def _demand_before(change: Change, previous: AppliedQuota | None) -> Mapping[str
 
 
 def _origin(change: Change, previous: AppliedQuota | None) -> ComputeQuotaConfig | None:
-    """Return what the quota came from if this write leaves the low config of a path, else None."""
+    """Return the value before the path if this write leaves its low config, else None."""
     if previous is None or not isinstance(change.before, ComputeQuotaConfig):
         return None
     for written in (previous, previous.announced):

@@ -1,17 +1,17 @@
-"""Plan around writes that were refused: those quotas stay as they are, and nobody gives what they cannot take.
+"""Plan around refused writes: those quotas stay unchanged, and no other quota is lowered for them.
 
-`taskgov.allocation.deciding` calls it, after what is wanted of every quota is known, and before limits cut it back.
-Instance type by instance type, as far as a refused write would have moved its sum:
+`taskgov.allocation.deciding` calls it after the planned quotas are known, and before limits cut them back. On each
+instance type whose sum a refused write would have moved:
 
-1. A refused quota whose low write stands gets back what stood before, where there is room for it.
-2. Who gets more than stands gets it as far as there is room: a refused quota that was to give still has it. The shared
-   pool comes last.
-3. Who was to get less keeps what stands, and gets back what the broken plan took, as far as the refused quotas would
-   have taken it and there is room.
+1. A refused quota at its low write gets back its earlier value, if there is room for it.
+2. Quotas that should rise do so as far as there is room. A refused quota that should fall still takes its room. The
+   shared pool comes last.
+3. Quotas that should fall keep their present value, and get back what the interrupted plan took. The sum is limited by
+   the room, and by what the refused quotas would have taken.
 4. The shared pool holds the rest of what they would have taken.
 
-`taskgov.allocation.type_around_refusals` works out each type. What comes out is a fixed point: it is at least what is
-wanted or what stands, and nothing more fits. So the plan after it is empty.
+`taskgov.allocation.type_around_refusals` computes each type. The result is a fixed point: each quota has at least the
+smaller of its planned and its present value, and nothing more fits. The next plan is therefore empty.
 """
 
 from __future__ import annotations

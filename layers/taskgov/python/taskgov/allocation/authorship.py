@@ -1,6 +1,6 @@
-"""Judge who is behind the document in force: does it need an approver, and who may be that.
+"""Judge the author of the document in force: whether it needs an approver, and who may be one.
 
-Asked only where the stack names approvers (`Approvers`). Without them one person operates alone.
+Used only if the stack names approvers (`Approvers`). Without approvers, one person operates alone.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from taskgov.snapshot.records import Authorship
 
 
 def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:
-    """Yield the verdict on the document's author. Without a document nobody has to be known."""
+    """Yield the verdict on the document's author; none without a document."""
     behind = snapshot.authorship
     if snapshot.policy_version is None:
         return
@@ -34,7 +34,7 @@ def author_verdicts(snapshot: Snapshot) -> Iterator[GuardrailVerdict]:
 
 
 def may_approve(approver: str | None, behind: Authorship) -> bool:
-    """Say whether this person's approval counts: somebody is known, and it is not the document's author.
+    """Return whether this person's approval counts: somebody is known, and it is not the document's author.
 
     Example:
         >>> may_approve("identity-center/ana", Authorship(author="arn:aws:iam::111122223333:user/ana"))

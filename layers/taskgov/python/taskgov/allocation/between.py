@@ -1,12 +1,12 @@
-"""The rows that a quota may have of one instance type, between those that stand and those that are wanted.
+"""The rows that a quota can have of one instance type, between its present and its planned rows.
 
-`taskgov.allocation.partial` moves along the axes that are made here. One axis is one number that can be written; its
-value lies between `start` (what stands) and `goal`, and is whole where it is at neither. What leases bring is on no
-axis: it is added to what is written (`shift`), so that a lease moves in full.
+`taskgov.allocation.partial` moves along the axes that are built here. An axis is one number that can be written. Its
+value is between `start` (present) and `goal` (planned), and is whole except at these two. Leased amounts are on no
+axis: they are added to the written value (`shift`), so that a lease moves in full.
 
 | rows | axes |
 | --- | --- |
-| one row, which says all by one field (`Count`, `Accelerators`, a partition, ...) before and after | that field |
+| one row that uses one field (`Count`, `Accelerators`, a partition, ...) before and after | that field |
 | anything else | accelerators, partition, vCPU and memory, all written out |
 | parts of a type with unknown numbers | none: all or nothing |
 """
@@ -41,15 +41,15 @@ class Axis:
     start: Fraction
     goal: Fraction
     shift: Fraction
-    """What leases bring in the goal; it is written on top of `value`."""
+    """Leased amount in the goal, added to `value` when written."""
     amounts: Mapping[str, Fraction]
-    """What one of it comes to in each resource that limits judge."""
+    """Amount of one unit, in each resource that limits measure."""
     taken: Mapping[str, Fraction]
-    """What one of it takes of each resource in which sums are compared."""
+    """Amount of one unit, in each resource in which sums are compared."""
     value: Fraction = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with what is wanted."""
+        """Start at the goal."""
         self.value = self.goal
 
     def hold_back(self, distance: Fraction) -> None:
@@ -62,7 +62,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class TypeRows:
-    """The rows of one quota on one type: what stands, what is wanted, and both without leases."""
+    """The rows of one quota on one type: present, planned, and both without leases."""
 
     stands: Rows
     wanted: Rows
@@ -76,7 +76,7 @@ class TypeRows:
 
 
 def axes_between(rows: TypeRows, resources: InstanceResources | None) -> list[Axis] | None:
-    """Return the axes of a type, None where it can only be left or written as a whole."""
+    """Return the axes of a type; None if its rows can only stay or change as a whole."""
     axes: list[Axis] = []
     keys = rows.keys
     for key in keys:

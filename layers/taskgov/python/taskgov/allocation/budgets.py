@@ -1,6 +1,6 @@
-"""Budgets in GPU-hours per period: warned about, and where the document says so, borrowing stops first.
+"""Budgets in GPU-hours per period: they warn, and stop borrowing if the document says so.
 
-The guarantee is never touched: a team over its budget keeps its quota and loses, at most, what it borrows.
+A budget never changes the guarantee: a team over its budget keeps its quota and loses at most what it borrows.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -46,7 +46,7 @@ def budget_findings(
 
 
 def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> frozenset[str]:
-    """Return the teams whose borrowing stops: the budget is used up, and the document says so."""
+    """Return the teams whose borrowing stops, because the budget is used up and the document requires it."""
     used = {(use.team, use.period): use.gpu_hours for use in uses}
     return frozenset(
         budget.team
@@ -56,7 +56,7 @@ def out_of_budget(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> froze
 
 
 def borrowing_resumes_at(budgets: Iterable[Budget], uses: Iterable[BudgetUse]) -> datetime | None:
-    """Return when the first period ends of a team whose borrowing is stopped; None when nobody's is."""
+    """Return when the first period of a stopped team ends; None if no team is stopped."""
     used = {(use.team, use.period): use for use in uses}
     ends = (
         _end(used[_key(budget)])
@@ -143,7 +143,7 @@ def _sharing(config: ComputeQuotaConfig) -> ResourceSharingConfig | None:
 
 
 def _end(use: BudgetUse) -> datetime:
-    """Return when the period ends: days are days in UTC, which has no summer time."""
+    """Return when the period ends. Days are in UTC, which has no daylight saving time."""
     match use.period:
         case "day":
             return use.period_start + timedelta(days=1)

@@ -1,9 +1,9 @@
-"""Count what the cluster really has, instance type by instance type.
+"""Count the capacity of the cluster, instance type by instance type.
 
-A node counts when it is healthy (`taskgov.snapshot.health`); one that turned unhealthy counts on until its hold time
-ends; one that turned healthy counts once it has been so for `growAfterMinutes`. A node that is gone does not count, and
-one that its training plan or Capacity Block takes back does not from that moment on, whatever its health.
-Called by the planner and by the audit.
+A node counts while it is healthy (`taskgov.snapshot.health`). After it becomes unhealthy, it still counts until its
+hold time ends. After it becomes healthy, it counts once it has been so for `growAfterMinutes`. A node that is gone does
+not count. A node of a training plan or Capacity Block does not count from the time AWS reclaims it, whatever its
+health. Called by the planner and by the audit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,19 +27,19 @@ from taskgov.snapshot.threads import Threads
 
 @dataclass(frozen=True, slots=True)
 class TypeCapacity:
-    """What promises on one instance type can be made of."""
+    """The capacity of one instance type."""
 
     line: CapacityLine
     resources: InstanceResources | None
-    """The nominal numbers of the type, from the table or, failing that, from its nodes."""
+    """The nominal numbers of the type, from the table, otherwise from its nodes."""
     per_instance: Vector
-    """What one instance gives, at the basis of the policy."""
+    """The amounts of one instance, at the basis of the policy."""
     usable: Vector
-    """What the usable instances offer together."""
+    """The sum of all usable instances."""
     total: Vector
-    """What all promises may take together: the usable amounts, with declared over-commitment."""
+    """The limit for the sum of promises: the usable amounts, with declared over-commitment."""
     recheck_at: datetime | None
-    """When the passing of time alone changes the count."""
+    """When time alone changes the count."""
     basis: CapacityBasis = CapacityBasis.INSTANCES
 
     @property
@@ -72,7 +72,7 @@ def count_capacity(
 
 
 def is_counted(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
-    """Say whether a node counts now, by replaying its turns: a state counts once it has lasted for its time.
+    """Return whether a node counts now, by replaying its turns: a state counts once it has lasted for its time.
 
     A node that recovers within its hold time therefore never stopped counting, and one that keeps turning counts as it
     did when it last was steady.
@@ -89,7 +89,7 @@ def is_counted(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool
 
 
 def _counted_without_memory(node: Node, rules: CapacityRules, now: datetime, *, healthy: bool) -> bool:
-    """Nodes of a hand-made snapshot: given moments are used, a node without any counts as it stands."""
+    """Nodes of a hand-made snapshot: given times are used; a node without times counts by its present state."""
     grow, hold = _delays(rules)
     if healthy:
         return node.healthy_since is None or now - node.healthy_since >= grow
@@ -102,7 +102,7 @@ def _delays(rules: CapacityRules) -> tuple[timedelta, timedelta]:
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """The counting of one cluster: what is the same for all its types."""
+    """Counts one cluster. Has what is common to all its types."""
 
     rules: CapacityRules
     now: datetime
@@ -192,7 +192,7 @@ class _Count:
         return {resource: amount * instances // len(counted) for resource, amount in sorted(real.items())}
 
     def _with_overcommit(self, usable: Vector, instances: int, per_instance: Vector) -> Vector:
-        """Add what is declared above capacity: whole instances stay whole."""
+        """Add declared over-commitment. Whole instances stay whole."""
         more = Fraction(str(self.rules.overcommit_percent)) / 100
         if self.rules.basis is CapacityBasis.INSTANCES:
             added = int(instances * (1 + more)) - instances

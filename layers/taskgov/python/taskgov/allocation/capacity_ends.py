@@ -1,7 +1,7 @@
-"""Report that machines will leave: which training plan or Capacity Block ends when, and what that costs each team.
+"""Report machines that will leave: which training plan or Capacity Block ends when, and what each team loses.
 
-Nothing changes before. The costs are what the planner takes from each team on the same snapshot without the machines
-that leave: those of earlier ends are gone before those of later ones, so that the costs of all ends add up.
+Nothing else changes before the end. The loss is what the planner takes from each team on the same snapshot without
+these machines. Machines of earlier ends are removed before those of later ones, so the losses of all ends add up.
 """
 
 from collections import Counter
@@ -56,7 +56,7 @@ def _within_notice(snapshot: Snapshot) -> dict[tuple[datetime, str], list[Node]]
 
 
 def _without(snapshot: Snapshot, its_id: str, moment: datetime) -> Snapshot:
-    """Return the snapshot as if the machines of one end had left, too."""
+    """Return the snapshot without the machines of one more end."""
     return replace(
         snapshot,
         nodes=tuple(
@@ -70,7 +70,7 @@ def _without(snapshot: Snapshot, its_id: str, moment: datetime) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What one team loses of one instance type, in the unit of its promise."""
+    """The loss of one team on one instance type, in the unit of its promise."""
 
     team: str
     said: str
@@ -78,7 +78,7 @@ class _Cost:
 
 
 def _costs(before: Iterable[TeamAllocation], after: Iterable[TeamAllocation]) -> list[_Cost]:
-    """Return what each team has less after an end, by team and instance type: all of its quotas together."""
+    """Return the loss of each team after an end, by team and instance type, over all its quotas."""
     now, then = _held(before), _held(after)
     found = []
     for (team, instance_type, unit), (had, gpus_had) in sorted(now.items()):

@@ -1,4 +1,4 @@
-"""One change for each quota that differs: what it is to hold, why, and which version it is made from."""
+"""Build one change for each quota that differs: its new value, the reason, and the version that it starts from."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -83,7 +83,7 @@ def deletion_of(quota: ComputeQuota, capacities: Capacities) -> Change:
 
 
 def differs(allocation: Allocation, capacities: Capacities) -> bool:
-    """Say whether a quota has to be written; values that HyperPod filled in by ratio are no difference."""
+    """Return whether a quota must be written. Values that HyperPod completed by ratio do not count as a difference."""
     quota = allocation.promise.quota
     if quota is None:
         return bool(allocation.config.compute_quota_resources)
@@ -96,7 +96,7 @@ def differs(allocation: Allocation, capacities: Capacities) -> bool:
 
 
 def quota_sums(quotas: Iterable[ComputeQuota], capacities: Capacities) -> dict[str, dict[str, int]]:
-    """Return what all quotas take together, by instance type; what cannot be compared is left out."""
+    """Return the sum of all quotas, by instance type, without those that cannot be compared."""
     by_type: dict[str, list[Mapping[str, int]]] = {}
     for quota in quotas:
         for name, vector in vectors_of(quota.compute_quota_config.compute_quota_resources, capacities).items():
@@ -125,7 +125,7 @@ def _before(allocation: Allocation) -> ComputeQuotaConfig:
 
 
 def _as_asked(actual: ComputeQuotaConfig, asked: ComputeQuotaConfig, capacities: Capacities) -> ComputeQuotaConfig:
-    """Return today's config without the values that HyperPod filled in by ratio."""
+    """Return the present config without the values that HyperPod completed by ratio."""
     wanted = {row_key(row): row for row in asked.compute_quota_resources}
     rows = tuple(
         _unfilled(row, wanted.get(row_key(row)), capacities[row.instance_type].resources)
@@ -184,7 +184,7 @@ def _sentence(allocation: Allocation, moved: Sequence[TeamAllocation]) -> str:
 
 
 def _reason(allocation: Allocation, moved: Sequence[TeamAllocation]) -> Reason:
-    """Return the one dominant reason: of the largest number that moves, or of what else changes."""
+    """Return the dominant reason: that of the largest number that moves, or of any other change."""
     if moved:
         return moved[0].reason
     promise, quota = allocation.promise, allocation.promise.quota
@@ -196,7 +196,7 @@ def _reason(allocation: Allocation, moved: Sequence[TeamAllocation]) -> Reason:
 
 
 def _settings(allocation: Allocation) -> Iterable[str]:
-    """Say what changes beside the amounts."""
+    """Describe the changes of settings."""
     quota, failed = allocation.promise.quota, allocation.promise.failed
     if failed is not None:
         yield f"created again, its status was {failed.status}"

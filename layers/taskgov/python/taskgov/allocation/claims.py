@@ -1,11 +1,11 @@
-"""What one team claims of one instance type: the second of the four forms that a quota passes.
+"""The claim of one team on one instance type: the second of four forms that a quota has during planning.
 
 | form | adds |
 | --- | --- |
-| `Promise` (`promises`) | to the words of the document: the quota that holds them today, and what is on record of it |
+| `Promise` (`promises`) | to the document's words: the quota that holds them today, and its records |
 | `Claim` | to a promise: one row in numbers, its floor, the reason and the sources of each number |
 | `Allocation` (`allocations`) | to the claims of a team: the whole quota as the API takes it, with how it shares |
-| `Change` (`plan`) | to an allocation that differs from what stands: the write, its version and its wave |
+| `Change` (`plan`) | to an allocation that differs from the present quota: the write, its version and its wave |
 """
 
 from dataclasses import dataclass, replace
@@ -39,13 +39,13 @@ class Claim:
     tell: Tell = Trail
     """Where the row comes from, as sources that add up to it."""
     tier: int = 1
-    """Who gives first in a shortage: the highest number."""
+    """Tier: in a shortage, the highest number is cut first."""
     floor: Fraction = Fraction(0)
-    """What the team keeps while anybody else can give, in instances."""
+    """Floor, in instances: kept while any other team can be cut."""
     today: ComputeQuotaResource | None = None
-    """What stands today, without what leases have moved."""
+    """The present row, without leased amounts."""
     nothing: str = ""
-    """Why there is nothing although the share is more than nothing; empty otherwise."""
+    """Why a share above zero comes to nothing; empty otherwise."""
 
     @property
     def key(self) -> str:
@@ -77,7 +77,7 @@ def _in_parts(trail: Trail, row: ComputeQuotaResource, capacity: TypeCapacity) -
 
 
 def _parts_of(row: ComputeQuotaResource, capacity: TypeCapacity) -> Amounts:
-    """Return what a row gives, every part spelled out; slices of GPUs stay slices."""
+    """Return what a row gives, with every part written out. Slices of GPUs stay slices."""
     spelled = row_of_parts(row.instance_type, vector_of(row, capacity) or {})
     if row.accelerator_partition is not None:
         spelled = spelled.model_copy(update={"accelerators": None, "accelerator_partition": row.accelerator_partition})

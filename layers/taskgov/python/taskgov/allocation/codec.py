@@ -1,8 +1,8 @@
-"""A plan as bytes and back, the digest of its changes alone, and the id that follows from it.
+"""A plan as bytes and back, the digest of its changes, and the plan id that follows from the digest.
 
-Services store plans and read them back change by change; a person approves the digest of the changes, so that an
-approval holds exactly as long as the changes stay the same, whatever else the world does. The id does the same: a plan
-that is made again, in another mode or on a newer snapshot, keeps its id as long as it changes the same.
+Services store plans and read them back change by change. A person approves the digest of the changes, so an approval
+is valid exactly as long as the changes stay the same. The same is true for the id: a plan that is made again, in
+another mode or from a newer snapshot, keeps its id as long as its changes are the same.
 """
 
 import hashlib

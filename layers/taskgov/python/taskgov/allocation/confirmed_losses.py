@@ -1,14 +1,14 @@
-"""Which lost nodes does their provider confirm? SageMaker, EC2, or the autoscaler that removes them.
+"""Find the lost nodes whose loss their provider confirms: SageMaker, EC2, or the autoscaler that removes them.
 
 | a lost node | is confirmed by |
 | --- | --- |
 | in SageMaker's list | a status other than `Running`, a health label of HyperPod, a deep health check not passed |
 | in any list | a taint of the autoscaler that removes it |
-| a machine of plain EKS | EC2, that has it no longer, or has it stopped or terminated, or says that it is about to be |
-| a machine of plain EKS that still runs | Auto Scaling, that terminates it and waits for a lifecycle hook |
-| of a training plan or Capacity Block | its end: AWS takes the machines back 30 or 60 minutes before |
+| a machine of plain EKS | EC2, if it does not list the machine, or lists it as stopping, stopped or terminated |
+| a machine of plain EKS that still runs | Auto Scaling, if it terminates the machine and waits for a lifecycle hook |
+| of a training plan or Capacity Block | its end: AWS reclaims the machines 30 or 60 minutes before |
 | of an instance group that is being scaled down | TargetCount below the number listed, for as many nodes |
-| in no list | as many nodes of its group listed as CurrentCount or TargetCount says, or no such group any more |
+| in no list | SageMaker's list, with as many nodes of its group as CurrentCount or TargetCount, or without the group |
 """
 
 from itertools import chain
@@ -65,12 +65,12 @@ def _says_so(node: Node) -> bool:
 
 
 def _is_whole(group: InstanceGroup, listed: int) -> bool:
-    """Say whether SageMaker lists as many nodes of a group as it says that there are, or should be."""
+    """Return whether SageMaker lists as many nodes of a group as its CurrentCount or TargetCount."""
     counts = [count for count in (group.current_count, group.target_count) if count is not None]
     return bool(counts) and listed >= min(counts)
 
 
 def is_confirmed_empty(snapshot: Snapshot) -> bool:
-    """Say whether SageMaker says that the cluster has no machines and is to have none."""
+    """Return whether all instance groups have CurrentCount 0 and TargetCount 0."""
     groups = snapshot.cluster.instance_groups
     return bool(groups) and all(group.current_count == 0 and group.target_count == 0 for group in groups)

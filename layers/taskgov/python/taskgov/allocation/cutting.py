@@ -1,6 +1,6 @@
 """Cut the planned quotas of one instance type back to the limits, so that the sums still fit.
 
-`taskgov.allocation.partial` has the rules; it makes the slots, and puts together what comes out type by type.
+`taskgov.allocation.partial` defines the rules, builds the slots, and combines the results of all types.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ MOST_ROUNDS: Final = 3
 
 @dataclass(slots=True)
 class Slot:
-    """What one quota is to have of one instance type."""
+    """The planned rows of one quota on one instance type, while they are cut."""
 
     goal: Goal
     rows: TypeRows
     axes: list[Axis] | None
-    """None: the rows can only stay, or become what is wanted as a whole."""
+    """None: the rows can only stay unchanged, or change to the planned rows as a whole."""
     deltas: Sequence[QuotaDelta]
-    """The numbers that are to move, leases set aside."""
+    """The numbers that move, without leases."""
     today: Rows
-    """What the quota holds, also when it is deleted on the way."""
+    """The present rows, even if the quota is deleted on the way."""
     moves_leases: bool = False
     """A lease of the type begins or ends for the quota."""
     because: list[str] = field(default_factory=list)
-    """What held it back, in the order in which it was found."""
+    """Why it was held back, in the order found."""
     binding: list[tuple[Limit, QuotaDelta]] = field(default_factory=list)
     stays: bool = False
 
@@ -73,7 +73,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class TypeCut:
-    """The slots of one instance type, with all that bounds them."""
+    """The slots of one instance type, and their bounds."""
 
     slots: Sequence[Slot]
     limits: Sequence[Limit]
@@ -82,10 +82,10 @@ class TypeCut:
     others: Rows
     """Rows of quotas that no goal writes."""
     is_unbound: bool = False
-    """Promises on the type are planned for capacity to come: sums may be higher than anything."""
+    """Promises on the type are planned for future capacity: sums have no bound."""
 
     def run(self) -> None:
-        """Hold the slots back as far as the limits say, and then as far as the sums say."""
+        """Cut the slots back to the limits, then to the bounds of the sums."""
         for slot in self.slots:
             for falls in (True, False):
                 for delta in slot.deltas:
@@ -130,7 +130,7 @@ class TypeCut:
                 axis.hold_back(lacking / amount)
 
     def _round(self) -> None:
-        """Bring numbers that the API would not keep to whole ones, towards what stands."""
+        """Round numbers that the API would not store to whole ones, towards the present value."""
         for slot in self.slots:
             for axis in () if slot.stays else lost(slot.rows, slot.axes or ()):
                 axis.hold_back(Fraction(0))
@@ -163,7 +163,7 @@ class TypeCut:
                     slot.say(NOT_TAKEN)
 
     def _is_sound(self) -> bool:
-        """Say whether all can be written so: every limit holds, no number goes astray, and no sum is too high."""
+        """Return whether the result can be written: it keeps every limit, and no number or sum leaves its bounds."""
         fits = self.is_unbound or not _over(self._sums(), self._bound())
         return fits and all(map(self._is_within, self.slots))
 
@@ -198,7 +198,7 @@ class TypeCut:
         return add((*(self._need(slot.written()) for slot in self.slots), self._need(self.others)))
 
     def _bound_of_takes(self) -> Vector:
-        """Return the greater of capacity and the sum that is wanted: what is given ends over-commitment first."""
+        """Return the greater of capacity and the planned sum: decreases end over-commitment first."""
         wanted = add((*(self._need(slot.rows.wanted) for slot in self.slots), self._need(self.others)))
         total = self.capacity.total
         return {name: max(total.get(name, 0), wanted.get(name, 0)) for name in {*total, *wanted}}

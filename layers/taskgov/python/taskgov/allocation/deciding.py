@@ -1,6 +1,6 @@
-"""What is every quota to become? Promises settled, then what limits and refused writes leave of them.
+"""Decide the new value of every quota: settle promises, then apply limits and refused writes.
 
-The planner calls it, turns the answer into writes, and reports the rest. Everything here is a pure function of the
+The planner calls it, turns the result into writes, and reports the rest. All functions are pure functions of the
 snapshot.
 """
 
@@ -31,7 +31,7 @@ from taskgov.snapshot.model import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What quotas are to become, before it is known in which writes."""
+    """The new values of quotas, before they are split into writes."""
 
     governed: GovernedQuotas
     claims_by_type: tuple[TypeClaims, ...]
@@ -39,9 +39,9 @@ class Decided:
     given: tuple[Given, ...]
     wanted: Wanted
     writes: Writes
-    """What makes the quotas so."""
+    """The allocation behind the quotas."""
     refused_leases: tuple[LeaseBeyond, ...] = ()
-    """Leases that reach beyond the end of the machines that they are made of."""
+    """Leases that last beyond the end of their machines."""
 
 
 def decide(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity]) -> Decided:
@@ -89,7 +89,7 @@ def as_written(decided: Decided) -> list[Allocation]:
 
 
 def planned_lines(decided: Decided) -> tuple[TeamAllocation, ...]:
-    """Return what each team gets of each instance type, before and after, by type, team and unit."""
+    """Return the amounts of each team before and after, by type, team and unit."""
     left_alone = (*decided.governed.left_alone, *decided.wanted.left_alone)
     lines = (
         *(line for allocation in as_written(decided) for line in allocation.lines),

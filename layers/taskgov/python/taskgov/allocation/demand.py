@@ -1,9 +1,8 @@
-"""Demand-aware rebalancing: what a team has not used for a whole window goes to the shared pool, and comes back.
+"""Demand-aware rebalancing: quota that a team has not used for a whole window moves to the shared pool and returns.
 
-Off by default. A fixed promise is lowered towards the most that the team used at any moment of the window and half as
-much again, at most `maxMovePercent` of the promise a day, never below its floor. What leases lend to others comes on
-top: it is neither used nor idle. What the team grows into is its own again; when work of it waits, the whole promise is
-back at once.
+Off by default. A fixed promise is lowered towards 1.5 times the peak use of the window, by at most `maxMovePercent` of
+the promise a day, and never below its floor. Amounts lent by leases are added on top, because they are neither used nor
+idle. If use grows, the promise grows with it. If work of the team waits, the whole promise returns at once.
 """
 
 from collections.abc import Iterable

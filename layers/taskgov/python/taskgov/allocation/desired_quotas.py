@@ -1,7 +1,7 @@
-"""What is each team's quota to look like? Its claims put together, and how each of its numbers comes about.
+"""Build each team's planned quota from its claims, and explain each of its numbers.
 
-What the document does not say (a strategy, a borrow limit, a weight) stays as it is today; a value that HyperPod filled
-in by ratio is no difference.
+Settings that the document leaves out (a strategy, a borrow limit, a weight) stay unchanged. Values that HyperPod
+completed by ratio do not count as a difference.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ Capacities = Mapping[str, TypeCapacity]
 
 
 class DesiredQuotas:
-    """What all claims come to, looked up by team: makes the allocation of each promise."""
+    """Builds the allocation of each promise from the claims of its team."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class DesiredQuotas:
     def instead(
         self, allocation: Allocation, config: ComputeQuotaConfig, note: str, cause: Cause, because: str
     ) -> Allocation:
-        """Return a quota with `config` now, and not what is wanted of it; `note` says why in the change."""
+        """Return a quota with `config` instead of its planned value. `note` is the reason in the change."""
         rows = {row_key(row): row for row in config.compute_quota_resources}
         wished = self._wished(allocation)
         if cause is Cause.REFUSED_TO_ANOTHER:
@@ -114,7 +114,7 @@ class DesiredQuotas:
         return replace(ended, config=config, note=notes, wanted=wanted)
 
     def not_written(self, allocation: Allocation, cause: Cause, because: str) -> Allocation:
-        """Return the numbers of a quota that is not written, and why not: they are as they stand."""
+        """Return the numbers of a quota that is not written, unchanged, and the reason."""
         stands = today_rows(allocation.promise.holds)
         wished = {
             key: replace(claim, because=f"{claim.because}, {because}")
@@ -148,7 +148,7 @@ class DesiredQuotas:
         return replace(allocation, lines=tuple(lines), tells=tells)
 
     def lines_of_left_alone(self, left: LeftAlone) -> tuple[TeamAllocation, ...]:
-        """Return the numbers of a quota that is left alone: before and after are the same."""
+        """Return the numbers of a quota that is left alone. Before and after are equal."""
         rows = today_rows(left.quota)
         return tuple(self._line(left.team, row, row, Reason.UNCHANGED, left.because) for _, row in sorted(rows.items()))
 
@@ -184,7 +184,7 @@ class DesiredQuotas:
             yield replace(line, gpus_before=0)
 
     def _is_spelled_out(self, before: ComputeQuotaResource, row: ComputeQuotaResource) -> bool:
-        """Say whether `before` holds what the row does, with more of it written out: that is no other unit."""
+        """Return whether `before` holds what the row does, with more of it written out: that is no other unit."""
         capacity = self._capacities.get(row.instance_type)
         taken = [need(either, capacity.resources) for either in (before, row)] if capacity else [None]
         same = all(value_in(before, amount.unit) == amount.value for amount in given_amounts(row))
@@ -242,12 +242,12 @@ class DesiredQuotas:
 
 
 def _nothing(wished: Iterable[RowKey]) -> dict[RowKey, ComputeQuotaResource]:
-    """Return an empty row for each that is wished: the result of one that finds no row in the quota."""
+    """Return an empty row for each planned row: the result if the quota has no row left."""
     return {key: ComputeQuotaResource(instance_type=key[0]) for key in wished}
 
 
 def _is_needless(row: ComputeQuotaResource, today: Mapping[RowKey, ComputeQuotaResource]) -> bool:
-    """Say whether a row of nothing would be added where there is none."""
+    """Return whether an empty row would be added where there is none."""
     return row_key(row) not in today and not _is_something(row)
 
 
@@ -271,6 +271,6 @@ def _shown_unit(before: ComputeQuotaResource, after: ComputeQuotaResource) -> st
 
 
 def _more(row: ComputeQuotaResource, before: ComputeQuotaResource) -> bool:
-    """Say whether a row gives more than another row by the number that it is shown by; no, where units differ."""
+    """Return whether a row gives more than another row by the number that it is shown by; no, where units differ."""
     had, has = amounts_of(before)[0], amounts_of(row)[0]
     return has.unit == had.unit and has.value > had.value

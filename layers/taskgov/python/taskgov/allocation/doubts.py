@@ -1,8 +1,8 @@
-"""What a plan does about state that was restored, and about another stack on the cluster.
+"""Guard plans after a restored state, and against another stack on the cluster.
 
 Nothing is lowered because of a loss alone. A quota whose record was lost may hold an edit, a lease or a move by demand
-of which no trace is left: raising it continues, lowering it needs a person. A bucket that was restored may have a
-document of an older version: every change needs a person, until a document is put into force again.
+that left no trace. Raising such a quota continues; lowering it requires approval. A restored bucket may have an older
+document. Every change then requires approval, until a document is put into force again.
 """
 
 from collections.abc import Callable, Iterable
@@ -51,7 +51,7 @@ _EFFECTS: Final = {
     "LimitRange": _LEFT_OUT,
     "RuntimeClass": _LEFT_OUT,
 }
-"""What follows from an object of each kind that is left out."""
+"""The effect of leaving out an object of each kind."""
 _LOST: Final = {
     Loss.TABLE_BEHIND: "The table is an older copy",
     Loss.TABLE_EMPTY: "The table's records are gone",
@@ -76,7 +76,7 @@ def still_restored(restored: RestoredState | None, snapshot: Snapshot) -> Restor
 def state_verdicts(
     snapshot: Snapshot, changes: Iterable[Change], goals: Iterable[Goal], is_lowered: Callable[[Goal], bool]
 ) -> Iterable[GuardrailVerdict]:
-    """Ask for a person where a restored state may be why something changes."""
+    """Require approval if a restored state may cause a change."""
     restored = None if snapshot.state is None else snapshot.state.restored
     if restored is None:
         return

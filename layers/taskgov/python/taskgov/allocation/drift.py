@@ -1,7 +1,7 @@
-"""Find queues that hold another nominal quota than their compute quotas say, and by how much.
+"""Find queues whose nominal quota differs from their compute quota, and by how much.
 
-After an update that failed, or an edit of the queue, the scheduler goes by what the queue holds. The path of a plan
-(`taskgov.allocation.writes`) has to make room for that too.
+After a failed update or an edit of the queue, the scheduler uses what the queue holds. The path of a plan
+(`taskgov.allocation.writes`) must make room for the difference.
 """
 
 from collections import Counter

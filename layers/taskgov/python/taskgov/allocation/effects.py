@@ -1,4 +1,4 @@
-"""What does a plan do to the workloads? Who starts, is preempted, waits, or may be preempted, and how sure that is."""
+"""The effects of a plan on workloads: which start, are preempted or wait, and how certain that is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Loss:
 
 
 Losses = dict[str, Loss]
-"""Workload -> its first loss on the way."""
+"""Workload -> its first preemption on the way."""
 
 
 def effects_of(

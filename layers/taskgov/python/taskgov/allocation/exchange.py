@@ -1,7 +1,7 @@
-"""How many GPUs change hands? What `approveAbove.changedGpus` and `minimumQuota` count.
+"""Count the GPUs that change hands, for `approveAbove.changedGpus` and `minimumQuota`.
 
-Accelerators of every kind count, by instance type; partitions (MIG) in sevenths of a GPU. What a quota gives of one
-type is never netted with what it takes of another: 8 GPUs of p5 for 8 of g5 are 8, as is a move of 8 from a to b.
+Accelerators of every kind count, by instance type; partitions (MIG) count in sevenths of a GPU. A decrease on one type
+never cancels an increase on another: 8 GPUs of p5 for 8 of g5 count as 8, like a move of 8 from team a to b.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,9 +28,9 @@ class Exchange:
 
 
 def exchange(goals: Iterable[Goal], capacities: Capacities) -> Exchange:
-    """Return the greater of all that quotas give and all that they take, each summed over the instance types.
+    """Return the greater of all decreases and all increases, each summed over the instance types.
 
-    A quota that is deleted gives all that it holds, and takes what is created again in its stead.
+    A deleted quota decreases to zero, and increases to what is created again in its place.
     """
     given = taken = Fraction(0)
     unknown: set[str] = set()
@@ -47,7 +47,7 @@ def exchange(goals: Iterable[Goal], capacities: Capacities) -> Exchange:
 
 
 def gpus_by_type(config: ComputeQuotaConfig, capacities: Capacities) -> Gpus:
-    """Return the accelerators of a quota; of a type with unknown numbers those that its rows name."""
+    """Return the accelerators of a quota; for a type with unknown numbers, those that its rows name."""
     gpus: Gpus = {}
     for row in config.compute_quota_resources:
         capacity = capacities.get(row.instance_type)
@@ -64,17 +64,16 @@ def _named(row: ComputeQuotaResource) -> int:
 
 
 def uncounted(before: ComputeQuotaConfig, after: ComputeQuotaConfig, capacities: Capacities) -> set[str]:
-    """Return the unknown types whose rows change by something of which nobody can say how many GPUs it is.
+    """Return the unknown types on which a change has an unknown number of GPUs.
 
-    Accelerators that a row names count as they are, and so does a row of partitions; whole instances, vCPUs and memory
-    may stand for any number.
+    Named accelerators and partitions have a known number. Whole instances, vCPUs and memory may have any.
     """
     had, has = (_parts_of_unknown(config, capacities) for config in (before, after))
     return {name for name in {*had, *has} if had.get(name) != has.get(name)}
 
 
 def _parts_of_unknown(config: ComputeQuotaConfig, capacities: Capacities) -> dict[str, list[tuple[float, ...]]]:
-    """Return what rows of unknown types give without naming accelerators, in an order of its own."""
+    """Return the rows of unknown types without named accelerators, in a fixed order."""
     parts: dict[str, list[tuple[float, ...]]] = {}
     for row in config.compute_quota_resources:
         known = row.instance_type in capacities and capacities[row.instance_type].resources is not None

@@ -1,8 +1,8 @@
-"""Which rows do promises on hardware families come to? One row, or one share, of each type that the cluster has.
+"""Expand promises on hardware families into one row or share for each type that the cluster has.
 
-A count is divided by what each type has room for: what is usable there, less what quotas left alone and exact rows
-have, less what teams before this one by name were given. What exceeds all room is divided by what is usable: the plan
-then reports the shortage. One unit more of a count never takes a unit from a type (`taskgov.division`).
+A count is divided by the room of each type: the usable capacity, minus quotas that are left alone, exact rows, and the
+parts of earlier teams (by name). An excess over all room is divided by usable capacity, and the plan reports the
+shortage. A larger count never lowers the part of a type (`taskgov.division`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def with_families(
 
 @dataclass(slots=True)
 class _Team:
-    """What the family promises of one team come to so far."""
+    """The rows and shares of one team's family promises so far."""
 
     given: Promise
     rows: list[ComputeQuotaResource] = field(default_factory=list)
@@ -68,7 +68,7 @@ class _Team:
         return replace(self.given, rows=rows, shares=shares, of_families=dict(self.words))
 
     def is_free(self, instance_type: str) -> bool:
-        """Say whether nothing else of the team is on this type."""
+        """Return whether the team has no exact row or share on this type."""
         rows, shares = (*self.given.rows, *self.rows), (*self.given.shares, *self.shares)
         named = {row.instance_type for row in rows} | {share.instance_type for share in shares}
         return instance_type not in named
@@ -128,7 +128,7 @@ def _types(promise: FamilyPromise, capacities: Mapping[str, TypeCapacity]) -> It
 
 
 def _units_of_one(unit: Unit, capacity: TypeCapacity) -> int:
-    """Return how many units one instance has: 0 accelerators where there are none, or that is unknown."""
+    """Return the units of one instance; 0 if it has no accelerators, or their number is unknown."""
     if unit is Unit.INSTANCES:
         return 1
     return capacity.resources.accelerators if capacity.resources else 0
@@ -151,14 +151,14 @@ class _Units:
 
 
 class _Room:
-    """What is left of each type, in instances."""
+    """The rest of each type, in instances."""
 
     def __init__(self, capacities: Mapping[str, TypeCapacity]) -> None:
         self._capacities = capacities
         self._left = {name: Fraction(capacity.line.usable) for name, capacity in capacities.items()}
 
     def take(self, row: ComputeQuotaResource) -> None:
-        """Take what a row of a quota has."""
+        """Subtract a row of a quota."""
         if row.instance_type in self._left:
             self._left[row.instance_type] -= in_instances(row, self._capacities[row.instance_type])
 

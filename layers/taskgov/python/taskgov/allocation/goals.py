@@ -1,7 +1,7 @@
-"""What does a plan make of each quota? From where limits judge it, what stands, and what is wanted.
+"""The goal of each quota in a plan: the value that limits compare with, the present value, and the planned value.
 
 A quota may be written twice on the path of a plan, or deleted and created again. Limits, `changedGpus` and
-`minimumQuota` judge the quota: what stood before the first write, and what the last one makes of it.
+`minimumQuota` compare the value before the first write with the value of the last one.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -26,16 +26,16 @@ class Goal:
     """The quota's name; one that is deleted and created again keeps it."""
     team: str
     before: ComputeQuotaConfig
-    """From where limits judge: what stands, or what a path that was broken off after its low write began from."""
+    """The value that limits compare with: the present one, or the one before an interrupted path at its low write."""
     stands: ComputeQuotaConfig
     after: ComputeQuotaConfig
     applied: AppliedQuota | None = None
     is_deleted: bool = False
-    """It failed, and falls to nothing on the way, whatever is created after that."""
+    """The quota failed and falls to zero on the way, even if it is created again."""
     is_pool: bool = False
-    """The shared pool is nobody's promise: no limit judges it."""
+    """Whether this is the shared pool, which has no limits."""
     tier: int = 1
-    """Who gives back first, where what should be taken is not given: the highest number."""
+    """Tier: the increase with the highest number shrinks first if decreases are held back."""
 
     @property
     def key(self) -> str:
@@ -44,7 +44,7 @@ class Goal:
 
     @property
     def lowest(self) -> ComputeQuotaConfig:
-        """What the quota comes down to where it falls: nothing when it is deleted on the way."""
+        """The lowest value on the way: nothing if the quota is deleted."""
         return NOTHING if self.is_deleted else self.after
 
 
@@ -67,10 +67,10 @@ def wanted_goals(snapshot: Snapshot, wanted: Iterable[tuple[Promise, ComputeQuot
 def starting_point(
     stands: ComputeQuotaConfig, version: int | None, applied: AppliedQuota | None, broken: Container[str]
 ) -> ComputeQuotaConfig:
-    """Return from where limits judge a quota of this version.
+    """Return the value that limits compare a quota of this version with.
 
-    While the low one of two writes stands, or what one of the `broken` plans wrote, that is what stood before: the way
-    back to it is no increase.
+    If the quota is at its low write, or at a write of one of the `broken` (interrupted) plans, this is the value before
+    that path. A return to that value is therefore not an increase.
     """
     return began_from(applied, version) or stood_before(applied, version, broken) or stands
 

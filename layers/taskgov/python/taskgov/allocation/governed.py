@@ -65,7 +65,7 @@ NO_UPDATE_MENDS: Final = {
 }
 """Status -> documented recovery (HyperPod developer guide, "Troubleshoot"); `UpdateFailed` is fixed by an update."""
 TO_DELETE: Final = NO_UPDATE_MENDS.keys() - {"Deleting", FOREIGN}
-"""What a plan deletes and creates again. What somebody else made is left to him."""
+"""Statuses of quotas that a plan deletes and creates again, if taskgov made them."""
 EDITED: Final = "it was changed by hand"
 SETTLING: Final = frozenset({"Creating", "Updating", "Pending"})
 """Statuses of a write that HyperPod is carrying out; the quota refuses the next one."""
@@ -196,7 +196,7 @@ class _Selection:
             self._note(BETWEEN_WRITES, quota)
 
     def _co_owned(self, quota: ComputeQuota) -> str | None:
-        """Judge a quota whose last change by somebody else came from a tool of infrastructure as code."""
+        """Classify a quota that a tool of infrastructure as code changed last."""
         edit = self._edits.get(quota.compute_quota_id)
         if edit is None or edit.tool is None:
             return None
@@ -253,7 +253,7 @@ class _Selection:
 
 
 def _keeps_native_pool(snapshot: Snapshot, policy: PolicyDocument) -> bool:
-    """Say whether HyperPod keeps the pool itself (IdleResourceSharing), so that ours stays out of its way."""
+    """Return whether HyperPod has a pool of its own (IdleResourceSharing), so that taskgov creates none."""
     if policy.shared_pool is not None and policy.shared_pool.native:
         return True
     wanted = policy.scheduler_config and policy.scheduler_config.idle_resource_sharing

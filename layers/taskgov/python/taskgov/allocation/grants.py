@@ -1,7 +1,7 @@
-"""Grant the claims on one instance type: who gets how much of it.
+"""Grant the claims on one instance type: how much of each claim fits.
 
-Claims that fit are kept to the letter. Those that do not are measured in the coarsest **grain** that all of them have
-in common, cut by `shortage`, and rounded down to whole units:
+Claims that fit are granted exactly. Claims that do not fit are measured in their coarsest common **grain**, cut by
+`shortage`, and rounded down to whole units:
 
 | promises on the type | grain |
 | --- | --- |
@@ -9,8 +9,8 @@ in common, cut by `shortage`, and rounded down to whole units:
 | parts, on a type with accelerators | one accelerator (a seventh of it when partitions are promised) |
 | parts, on a type without | one vCPU |
 
-A promise weighs by its largest resource: 2 of 4 GPUs with all 48 vCPUs weigh as 4. That is on the safe side: what fits
-by the largest resource fits by each.
+A promise weighs by its largest resource: 2 of 4 GPUs with all 48 vCPUs weigh as 4. This is safe: a set that fits by the
+largest resource fits by each.
 """
 
 from collections.abc import Sequence
@@ -56,10 +56,10 @@ class Grants:
 def grant(
     capacity: TypeCapacity, claims: Sequence[Claim], taken: Vector, basis: CapacityBasis, *, overcommit: bool
 ) -> Grants:
-    """Return what of every claim is granted, when `taken` of the type is gone already.
+    """Return the granted part of every claim; `taken` is the part of the type that is already used.
 
-    On a type that has no nodes at all, nothing is granted beyond what stands today, unless over-commitment is
-    declared: a quota on machines to come is a plan for them, not a promise to run.
+    On a type without any nodes, nothing is granted beyond the present quota, unless over-commitment is declared: a
+    quota on future machines is planned capacity, not a promise to run.
     """
     if not capacity.has_nodes or not capacity.per_instance:
         # Nodes that offer nothing (yet) are no ground to promise anything on, at basis `allocatable`.
@@ -175,7 +175,7 @@ def _kept(claim: Claim, capacity: TypeCapacity) -> Claim:
 
 
 def _unbound(claim: Claim) -> Claim:
-    """Leave a claim alone whose resources cannot be compared: what stands stays."""
+    """Return the claim with its present row, because its resources cannot be compared."""
     row = claim.today or scaled(claim.row, 0, 1)
     because = "the resources of the type are not known; left as it is"
     return replace(
@@ -199,7 +199,7 @@ def _planned_for(claim: Claim, capacity: TypeCapacity, *, overcommit: bool) -> C
 def _lesser(
     promised: ComputeQuotaResource, today: ComputeQuotaResource | None, capacity: TypeCapacity
 ) -> ComputeQuotaResource:
-    """Return what is promised, but no more of anything than stands today; today's row where that is unknown."""
+    """Return the promise, capped by the present row in each resource; the present row if the numbers are unknown."""
     if today is None:
         return scaled(promised, 0, 1)
     wanted, stands = need(promised, capacity.resources), need(today, capacity.resources)
@@ -207,7 +207,7 @@ def _lesser(
 
 
 def _at_basis(claim: Claim, capacity: TypeCapacity, basis: CapacityBasis) -> Claim:
-    """Write whole instances as what they really offer, where the policy counts that."""
+    """Write whole instances as their allocatable resources, if the policy counts those."""
     if basis is CapacityBasis.INSTANCES or not claim.row.count or not capacity.per_instance:
         return claim
     real = {resource: amount * claim.row.count for resource, amount in capacity.per_instance.items()}

@@ -56,7 +56,7 @@ FOR_A_PERSON = frozenset({APPROVAL, NODES_SEEN, RESTORED})
 
 @dataclass(frozen=True, slots=True)
 class Unconfirmed:
-    """The mass losses that nobody has confirmed, and the capacity without the nodes that were lost."""
+    """The unconfirmed mass losses, and the capacity without the lost nodes."""
 
     losses: tuple[MassLoss, ...] = ()
     capacities: Mapping[str, TypeCapacity] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Unconfirmed:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The changes with what guardrails said of each, what they said of the plan, and when a window opens."""
+    """The changes with their verdicts, the verdicts on the plan, and when a window opens."""
 
     changes: tuple[Change, ...]
     verdicts: tuple[GuardrailVerdict, ...]
@@ -74,12 +74,12 @@ class Judged:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether any guardrail says no that no approval passes."""
+        """Whether a guardrail fails that no approval overrides."""
         return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail not in FOR_A_PERSON)
 
     @property
     def needs_approval(self) -> bool:
-        """Whether a person has to agree."""
+        """Whether the plan needs an approval."""
         return any(not verdict.passed for verdict in self.verdicts if verdict.guardrail in FOR_A_PERSON)
 
 
@@ -92,9 +92,9 @@ def judge(
     capacities: Mapping[str, TypeCapacity],
     unconfirmed: Unconfirmed = Unconfirmed(),
 ) -> Judged:
-    """Return what every guardrail says. Without changes there is nothing to stop.
+    """Return the verdicts of all guardrails; none without changes.
 
-    What is said of a quota stands at its last write.
+    The verdicts on a quota are in its last write.
     """
     if not changes:
         return Judged((), (), Opening(is_open=True))
@@ -132,7 +132,7 @@ def _stop_switch(snapshot: Snapshot) -> GuardrailVerdict:
 
 
 def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
-    """Write nothing while a promise is not known: what is raised might exceed the capacity, for want of its number."""
+    """Stop while a promise is unknown, because an increase might then exceed the capacity."""
     unread = [item for item in snapshot.unreadable_objects if item.kind in PROMISES]
     if unread:
         named = "; ".join(f"{item.kind} {item}" for item in unread[:_NAMED])
@@ -187,7 +187,7 @@ def _raised_beyond(
 
 
 def _is_lowered(goal: Goal, capacities: Mapping[str, TypeCapacity]) -> bool:
-    """Say whether any number of a quota falls, in any resource of any type."""
+    """Return whether any resource of any type of a quota falls."""
     before, after = (
         queue_amounts(config, lambda name: capacities[name].resources if name in capacities else None)
         for config in (goal.stands, goal.lowest)

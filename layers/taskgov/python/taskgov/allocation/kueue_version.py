@@ -1,4 +1,4 @@
-"""Does the cluster run the Kueue that predictions are made for? Other minor versions are reported."""
+"""Report a cluster whose Kueue has another minor version than the one that predictions model."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
-"""Which leases does a cluster have, and how does each stand? Shown wherever quota is shown.
+"""List the leases of a cluster with their states, wherever quotas are shown.
 
-A quota with a lease in it is more (or less) than what was promised, for a time; a reader of the number has to see
-that. `status`, `explain`, `what-if`, the audit report and the metrics take the book from here.
+During a lease a quota has more or less than promised, and readers of the number must see why. `status`, `explain`,
+`what-if`, the audit report and the metrics use this list.
 """
 
 from collections.abc import Iterable, Mapping
@@ -78,7 +78,7 @@ def _without_work(snapshot: Snapshot) -> Snapshot:
 
 
 def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> dict[str, int]:
-    """Return what of its quota a team has from others now, by unit; below zero: what it gave to others."""
+    """Return the leased part of a team's quota, by unit; negative for amounts given to others."""
     moved: dict[str, int] = {}
     for entry in book:
         side = (entry.borrower == team) - (entry.donor == team)
@@ -88,7 +88,7 @@ def leased(book: Iterable[LeaseEntry], team: str, instance_type: str) -> dict[st
 
 
 def leased_words(moved: Mapping[str, int]) -> str:
-    """Return what is leased as a table shows it.
+    """Return leased amounts as a table shows them.
 
     Example:
         >>> leased_words({"instances": 2, "accelerators": -3})
@@ -99,7 +99,7 @@ def leased_words(moved: Mapping[str, int]) -> str:
 
 
 def entry_of(lease: Lease, now: datetime) -> LeaseEntry:
-    """Return a lease as it stands by the clock alone."""
+    """Return the state of a lease by the clock alone."""
     return LeaseEntry(
         borrower=lease.to,
         donor=lease.from_,
@@ -146,7 +146,7 @@ def _is_unwritten(lease: Lease, plan: Plan) -> bool:
 
 
 def _stops(finding: Finding) -> bool:
-    """Say whether a finding is that of a quota which no wave can write."""
+    """Return whether a finding is that of a quota which no wave can write."""
     return NO_ROOM.is_of(finding) or CANNOT_BE_SPLIT.is_of(finding)
 
 

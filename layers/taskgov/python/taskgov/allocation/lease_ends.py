@@ -1,8 +1,8 @@
-"""Leases that reach beyond the end of the machines that they are made of: refused, because nobody could keep them.
+"""Refuse leases that last beyond the end of their machines.
 
-A lease of an instance type is tried on the world after each end (a training plan's or a Capacity Block's) that comes
-before its own. Where its donor can give it today and cannot then, it is refused from the beginning: also before it
-starts, and until its end is moved. A lease with `partial: true` is refused where nothing is left to give.
+A lease is tried on the snapshot after each end of a training plan or Capacity Block before its own end. If the donor
+can give the lease now but not then, the lease is refused from the beginning, even before it starts, until its end is
+moved. A lease with `partial: true` is refused only if nothing is left to give.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ from taskgov.snapshot.reservations import name_of
 
 @dataclass(frozen=True, slots=True)
 class LeaseBeyond:
-    """A lease that is refused, where it stands in the document, and the node by whose end it is."""
+    """A refused lease, its position in the document, and the node whose end is the reason."""
 
     place: int
     lease: Lease
@@ -46,7 +46,7 @@ def leases_beyond(snapshot: Snapshot) -> tuple[LeaseBeyond, ...]:
 
 
 def without_leases(snapshot: Snapshot, refused: Iterable[LeaseBeyond]) -> Snapshot:
-    """Return the snapshot as if the document did not have the refused leases."""
+    """Return the snapshot without the refused leases."""
     places = {beyond.place for beyond in refused}
     if snapshot.policy is None or not places:
         return snapshot
@@ -55,7 +55,7 @@ def without_leases(snapshot: Snapshot, refused: Iterable[LeaseBeyond]) -> Snapsh
 
 
 def after_end(snapshot: Snapshot, moment: datetime) -> Snapshot:
-    """Return the snapshot as if all machines that leave until `moment` had left."""
+    """Return the snapshot without the machines that leave until `moment`."""
     nodes = (
         replace(node, leaves_at=snapshot.taken_at) if node.leaves_at is not None and node.leaves_at <= moment else node
         for node in snapshot.nodes
@@ -108,7 +108,7 @@ class _Tried:
         self._known: dict[tuple[datetime, tuple[int, ...]], tuple[Lease, ...]] = {}
 
     def is_given(self, lease: Lease, left_by: datetime | None) -> bool:
-        """Say whether the donor gives a lease beside those that hold then, once machines have left; None: as it is.
+        """Return whether the donor gives a lease beside those that hold then, once machines have left; None: as it is.
 
         Those that leave between that end and a later start of the lease have left, too.
         """

@@ -1,9 +1,9 @@
-"""Temporary quota: who lends how much to whom, now.
+"""Leases: temporary moves of quota from a donor to a borrower.
 
-A lease has a donor, a borrower, an amount in one unit, a start and an end. It holds from start (inclusive) to end
-(exclusive) by the clock of the snapshot alone, so that it starts and returns by itself and survives whatever restarts.
-It moves what the donor was granted; the sum stays the same. The donor is never driven below its floor: a lease that it
-cannot give is refused, or with `partial` gives what there is, and says so.
+A lease has a donor, a borrower, an amount in one unit, a start and an end. It is active from start (inclusive) to end
+(exclusive), by the snapshot's clock alone, so it starts and returns without any record. It moves granted quota of the
+donor, and the sum stays the same. The donor never falls below its floor: a lease that does not fit is refused, or with
+`partial` gives as much as possible, which is reported.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,20 +26,20 @@ Rows = Mapping[str, ComputeQuotaResource]
 
 
 class LeaseState(StrEnum):
-    """How a lease stands."""
+    """The state of a lease."""
 
     DUE = "due"
     ACTIVE = "active"
-    """It holds, and the quotas of both teams are as planned."""
+    """It should be active, and the quotas of both teams are as planned."""
     PLANNED = "planned"
-    """It is to hold now, and the quota of one of the teams is not as planned: the plan waits, or is only shown."""
+    """It should be active, but a quota of the two teams is not as planned: the plan waits, or is only shown."""
     REFUSED = "refused"
-    """It is to hold now, and the donor cannot give it."""
+    """It should be active, but the donor cannot give it."""
     ENDED = "ended"
 
 
 class LeaseRefusedError(Exception):
-    """A lease cannot be given now; the message says why."""
+    """A lease cannot be given now. The message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Lenders:
 
 
 def state_at(lease: Lease, now: datetime) -> LeaseState:
-    """Return how a lease stands by the clock alone: due, active or ended."""
+    """Return the state of a lease by the clock alone: due, active or ended."""
     if now < lease.start:
         return LeaseState.DUE
     return LeaseState.ACTIVE if now < lease.end else LeaseState.ENDED
@@ -113,7 +113,7 @@ def unit_after(lease: Measured) -> str:
 
 
 def active_leases(leases: Iterable[Lease], now: datetime) -> list[Lease]:
-    """Return the leases that hold now, earliest first."""
+    """Return the active leases, earliest first."""
     return sorted((lease for lease in leases if state_at(lease, now) is LeaseState.ACTIVE), key=_order)
 
 
@@ -129,7 +129,7 @@ def next_moment(leases: Iterable[Lease], now: datetime) -> datetime | None:
 
 
 def has_ended_since(leases: Iterable[Lease], team: str, instance_type: str, since: datetime, now: datetime) -> bool:
-    """Say whether a lease from or to `team` ended after `since`."""
+    """Return whether a lease from or to `team` ended after `since`."""
     return any(
         lease.instance_type == instance_type and team in {lease.to, lease.from_} and since < lease.end <= now
         for lease in leases
@@ -175,7 +175,7 @@ def _check(lease: Lease, lenders: Lenders) -> None:
 def _check_borrower(
     lease: Lease, row: ComputeQuotaResource | None, moves: ComputeQuotaResource, capacity: TypeCapacity
 ) -> None:
-    """Refuse what cannot be added to the borrower's row: the donor would lose what nobody gets."""
+    """Raise `LeaseRefusedError` if the amount cannot be added to the borrower's row."""
     in_parts = row is not None and (is_in_parts(row) or is_in_parts(moves))
     if row is not None and in_parts and vector_of(row, capacity) is None:
         has = f"{said(row)} {lease.instance_type}"
@@ -208,7 +208,7 @@ def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:
 
 
 def _keeps_floor(row: ComputeQuotaResource, moves: ComputeQuotaResource, floor: Vector, capacity: TypeCapacity) -> bool:
-    """Say whether the row has what should be moved, and keeps its floor in each resource of it."""
+    """Return whether the row has the amount to move, and keeps its floor in each resource."""
     has, takes = vector_of(row, capacity), vector_of(moves, capacity)
     if has is None or not takes:
         return False  # what an instance of the type has is unknown

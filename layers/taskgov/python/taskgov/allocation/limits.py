@@ -1,14 +1,14 @@
-"""How far a number of a quota may fall or rise, and what is said of those that go farther.
+"""The limits of decreases and increases of quotas, and their verdicts.
 
-One place for the limits of decreases and increases: the guardrails say no by it, and `onLimit: partial` cuts back to
-it. Everything is exact; percentages of the document are read as the decimals that a person wrote.
+Guardrails and `onLimit: partial` share these limits. All arithmetic is exact; percentages of the document are read as
+written decimals.
 
-| limit | from | a number may move by |
+| limit | measured from | a number may move by |
 | --- | --- | --- |
-| `max-decrease` | what it is | the greater of `maxDecreasePercent` and `maxDecreaseInstances` whole instances |
-| `max-decrease-per-period` | the most in the period | `maxDecreasePerPeriod.percent` |
-| `max-increase` | what it is | `maxIncreasePercent`; from nothing without limit |
-| `max-increase-per-period` | the least above nothing in the period | `maxIncreasePerPeriod.percent`; as above |
+| `max-decrease` | the present value | the greater of `maxDecreasePercent` and `maxDecreaseInstances` whole instances |
+| `max-decrease-per-period` | the maximum in the period | `maxDecreasePerPeriod.percent` |
+| `max-increase` | the present value | `maxIncreasePercent`; from zero without limit |
+| `max-increase-per-period` | the minimum above zero in the period | `maxIncreasePerPeriod.percent`; as above |
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,11 +51,11 @@ class Limit:
         return f"{key}Percent" if self.hours is None else f"{key}PerPeriod"
 
     def judges(self, delta: QuotaDelta) -> bool:
-        """Say whether the number moves in this limit's direction."""
+        """Return whether the number moves in this limit's direction."""
         return delta.falls if self.falls else delta.rises
 
     def is_readable(self, delta: QuotaDelta) -> bool:
-        """Say whether it is known from where the number is measured."""
+        """Return whether the value that the limit measures from is known."""
         return self.hours is None or delta.farthest is not None
 
     def bound(self, delta: QuotaDelta) -> Fraction | None:
@@ -71,12 +71,12 @@ class Limit:
         return base * (100 + self.percent) / 100 if base > 0 else None
 
     def allows(self, delta: QuotaDelta) -> bool:
-        """Say whether the number stays within its bound."""
+        """Return whether the number stays within its bound."""
         bound = self.bound(delta)
         return bound is None or (delta.after >= bound if self.falls else delta.after <= bound)
 
     def stops(self, delta: QuotaDelta) -> bool:
-        """Say whether the number moves in this limit's direction, and beyond its bound."""
+        """Return whether the number moves in this limit's direction, and beyond its bound."""
         return self.judges(delta) and not self.allows(delta)
 
     def percent_of(self, delta: QuotaDelta) -> Fraction:
@@ -85,7 +85,7 @@ class Limit:
         return abs(delta.after - base) * 100 / base if base > 0 else Fraction(0)
 
     def verdicts(self, quota: Sequence[QuotaDelta]) -> Iterator[GuardrailVerdict]:
-        """Yield what this limit says of the numbers of one quota: one verdict, or none where nothing moves."""
+        """Yield this limit's verdict on one quota: one verdict, or none if nothing moves."""
         moving = [delta for delta in quota if self.judges(delta)]
         if not moving:
             yield from self._of_leases(quota)

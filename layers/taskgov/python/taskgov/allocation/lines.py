@@ -1,6 +1,6 @@
-"""The numbers of one instance type, as several configs of one quota have them, and rows that lie between.
+"""The numbers of one instance type in several configs of one quota, and the rows between those configs.
 
-`taskgov.allocation.around_refusals` moves along them: from what stands to what is wanted, or to what stood before.
+`taskgov.allocation.around_refusals` moves along them: from the present to the planned or to an earlier value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The scheduler of a snapshot: its objects in a model, loaded once for everything that is computed of a cluster.
+"""The scheduling model of a snapshot, loaded once and shared.
 
-A plan, its prediction, the audit's search for loops and what-if all begin with the same cluster.
+A plan, its prediction, the audit's search for loops and what-if all start from the same cluster.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Loaded:
-    """The scheduler as a snapshot has it, with what was rendered for it, for all who ask for the same.
+    """The scheduling model of a snapshot with its rendered objects, shared by all callers.
 
-    The models are not changed: a caller that needs to change one copies it.
+    Shared models are never changed: a caller that needs to change one copies it.
     """
 
     config: ManagerConfig

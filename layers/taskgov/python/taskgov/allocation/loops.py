@@ -1,7 +1,7 @@
-"""Would work preempt itself forever, and which settings of quotas would end it? In the terms of quotas and teams.
+"""Find work that would preempt itself forever, and the quota settings that would end such a loop.
 
-The audit calls it for the cluster as it is, what-if for the supposed one. `taskgov.scheduling.loops` searches: a remedy
-is proposed only where the model comes to rest with it.
+The audit calls it for the cluster as it is, what-if for the hypothetical one. `taskgov.scheduling.loops` searches. A
+remedy is proposed only if the model then reaches a fixed point.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def loop_in(snapshot: Snapshot, changes: Iterable[Change] = ()) -> Loop | None:
 
 
 def search_loop(snapshot: Snapshot, changes: Iterable[Change] = ()) -> LoopSearch:
-    """Search for that loop, within as many model steps as a prediction has.
+    """Search for that loop, within the step budget of a prediction.
 
-    Nothing is found where the cluster cannot be put together: the plan's prediction says why it cannot, for both.
+    Finds nothing if the cluster cannot be modelled. The plan's prediction then gives the reason for both.
     """
     written = tuple(changes)
     try:

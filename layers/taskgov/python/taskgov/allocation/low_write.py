@@ -1,6 +1,6 @@
-"""The first of two writes of a quota that gives one resource and takes another: it gives, and takes nothing yet.
+"""The low write: the first of two writes of a quota that lowers one resource and raises another. It only lowers.
 
-`taskgov.allocation.waves` calls it where a quota cannot be written once without exceeding capacity on the way.
+`taskgov.allocation.waves` uses it if a quota cannot be written once without exceeding capacity on the way.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,7 +104,7 @@ def _written_out(before: Rows, after: Rows, resources: InstanceResources) -> lis
 
 
 def _amounts(rows: Rows, resources: InstanceResources) -> dict[str, int]:
-    """Return what the rows of one type come to in its flavor, without EFA."""
+    """Return the sum of a type's rows in its flavor, without EFA."""
     total: dict[str, int] = {}
     for row in rows:
         for resource, amount in complete(row, resources).items():

@@ -1,12 +1,12 @@
-"""See whether the cluster suddenly lost nodes, and whether their provider confirms that.
+"""Detect a sudden loss of nodes, and whether the provider confirms it.
 
-A node list that comes back empty or in part looks like a cluster that shrank. A loss of more than
-`guardrails.massLossPercent` of an instance type within the hold time, and of two nodes or more, is therefore accepted
-only when the provider confirms it (`taskgov.allocation.confirmed_losses`) or a person approves it. Called by the
-planner, by `take_snapshot` (which nodes need not be kept any more) and by `publish_usage`.
+An empty or partial node list looks like a cluster that shrank. A loss of more than `guardrails.massLossPercent` of an
+instance type, and of at least two nodes, within the hold time is therefore accepted only if the provider confirms it
+(`taskgov.allocation.confirmed_losses`) or a person approves it. Called by the planner, by `take_snapshot` (to drop
+records of nodes) and by `publish_usage`.
 
-When a node was lost is known to lie between two looks. Losses belong together when they may have happened within the
-hold time.
+A node was lost at some time between two snapshots. Losses belong together if they may have happened within the hold
+time.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class _Lost:
 
 
 def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
-    """Return the losses that nobody has confirmed or approved, by instance type."""
+    """Return the losses that are neither confirmed nor approved, by instance type."""
     guardrails, rules = _rules(snapshot)
     confirmed = confirmed_nodes(snapshot)
     promised = {
@@ -122,7 +122,7 @@ def _listed(snapshot: Snapshot, loss: MassLoss) -> tuple[list[str], list[str]]:
 
 
 def _ec2_states(snapshot: Snapshot, loss: MassLoss) -> dict[str, str]:
-    """Return what EC2 says of each lost node; nothing where EC2 is not the provider, or did not answer."""
+    """Return the EC2 state of each lost node; empty if EC2 is not the provider, or did not answer."""
     names = frozenset(loss.nodes)
     lost = [node for node in chain(snapshot.nodes, snapshot.gone) if node.name in names]
     if not any(node.ec2_state for node in lost):
@@ -148,7 +148,7 @@ def _with_lists(snapshot: Snapshot, loss: MassLoss) -> MassLoss:
 
 
 def said_loss(loss: MassLoss) -> str:
-    """Return the sentences that say what was lost, and who lists what."""
+    """Return the sentences on lost nodes, and on what Kubernetes and the provider list."""
     return (
         f"{len(loss.nodes)} of {loss.of} {loss.instance_type} nodes were lost since {loss.since:%Y-%m-%d %H:%M} UTC, "
         f"and their provider does not confirm it: {_some(loss.nodes)}. {loss.lists}"
@@ -225,7 +225,7 @@ def _mass_loss(
 
 
 def _was_healthy(node: Node, moment: datetime) -> bool:
-    """Say whether a node was healthy just before a moment."""
+    """Return whether a node was healthy just before a moment."""
     if node.turns:
         return node.found_healthy is (sum(turn < moment for turn in node.turns) % 2 == 0)
     if node.unhealthy_since is not None:

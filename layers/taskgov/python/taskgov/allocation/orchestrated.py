@@ -1,7 +1,7 @@
-"""Whose quotas does Kueue itself set? Its own orchestration (0.20, alpha) comes before the spec of a queue.
+"""Find quotas that Kueue's own orchestration (0.20, alpha) sets. It takes precedence over the spec of a queue.
 
-Such a quota is left alone: what is written to the spec would change only the proportions by which the orchestrator
-divides, and none of the numbers that the plan has in mind.
+Such a quota is left alone. A write to the spec would only change the proportions by which the orchestrator divides, and
+none of the planned numbers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ def orchestrators(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def orchestrated_findings(snapshot: Snapshot) -> Iterable[Finding]:
-    """Report each queue whose quota somebody else sets: its numbers are read, and not written."""
+    """Report each queue whose quota the orchestrator sets. Its numbers are read, and not written."""
     for team, orchestrator in orchestrators(snapshot).items():
         evidence = {"orchestrator": orchestrator}
         yield ORCHESTRATED_ELSEWHERE.about(team, evidence, team=team, orchestrator=orchestrator)

@@ -1,6 +1,6 @@
-"""See whether quotas promise more than there is, instance type by instance type.
+"""Find instance types on which quotas promise more than the capacity.
 
-Called by the planner for every plan, so that it is reported for a cluster that is only observed, and by the audit.
+Called by the planner for every plan, so that clusters that are only observed are covered, and by the audit.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,19 +1,23 @@
 """Cut a plan back to what the limits of decreases and increases allow (`guardrails.onLimit: partial`).
 
-The planner calls `hold_back` with what every quota is to become, before it makes writes of it. Instance type by
-instance type (`taskgov.allocation.cutting`):
+The planner calls `hold_back` with the planned quotas, before it turns them into writes. For each instance type
+(`taskgov.allocation.cutting`):
 
-1. Each number of each quota stops at its limit; whole instances, accelerators and partitions stay whole, vCPU and
-   memory are rounded to whole numbers, towards what stands. What a lease moves is set aside, and moves in full.
-2. What is not given is not taken: where a sum would exceed capacity (and what is wanted of it in the end), those who
-   take take less; the shared pool first, then the highest tier number, within a tier the last by name. So what is given
-   first ends over-commitment.
-3. The shared pool keeps what nobody can take yet.
+1. Each number of a quota stops at its limit. Instances, accelerators and partitions stay whole. vCPU and memory are
+   rounded to whole numbers, towards the present value. Amounts moved by a lease are not limited, and move in full.
+2. Increases shrink by what decreases do not free. If a sum would exceed capacity and the planned sum, the shared pool
+   gets less first, then the quotas with the highest tier number, within a tier the last by name. The first decreases
+   therefore reduce over-commitment.
+3. The shared pool keeps what no quota can take yet.
 
-No number goes away from its goal or beyond it. Where that cannot be done for a quota on a type (its rows would come out
-as numbers that the API does not keep, or a limit would still not hold), it stays as it is on it; where the sums do not
-come out then, or a lease would move on one side only, all quotas do. A failed quota is deleted as a whole, or not at
-all. A quota has 15 rows at most: what it gains waits while it keeps too many of what it is to lose.
+Rules for cases that cannot be cut:
+
+* No number moves away from its goal or beyond it.
+* A quota stays unchanged on a type if its cut rows would have numbers that the API does not store, or would still
+  exceed a limit.
+* All quotas stay unchanged on a type if the sums are then wrong, or a lease would move on one side only.
+* A failed quota is deleted completely, or not at all.
+* A quota has at most 15 rows. New rows wait while too many old ones remain.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ if TYPE_CHECKING:
     from taskgov.snapshot.model import Snapshot
 
 NEXT_STEP: Final = timedelta(minutes=5)
-"""When the next step is due, where a limit of a single step held a plan back."""
+"""When the next step is due, after a limit of a single step held a plan back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,13 @@ class HeldBack:
     """The goals within the limits, and what was held back."""
 
     goals: tuple[Goal, ...]
-    """In the order given; `after` is cut back. A failed quota that is not to be deleted is no longer `is_deleted`."""
+    """In the given order, with `after` cut back. `is_deleted` is unset for a failed quota that must stay."""
     notes: Mapping[str, str] = field(default_factory=dict)
-    """Key of the quota (`Goal.key`) -> a sentence on what of it was held back, and by what."""
+    """Key of the quota (`Goal.key`) -> a sentence on what was held back, and by which limit."""
     recheck_at: datetime | None = None
-    """When the rest can continue; None when nothing was held back, or nothing moves."""
+    """When the rest can continue; None if nothing was held back, or nothing moves."""
     moves: bool = True
-    """Whether anything still moves. If not, no step is small enough: the plan is blocked as without `partial`."""
+    """Whether anything still moves. If not, no step is small enough, and the plan is blocked as without `partial`."""
 
 
 def hold_back(
@@ -74,14 +78,14 @@ def hold_back(
 ) -> HeldBack:
     """Return the goals cut back to what the document's limits allow.
 
-    `goals` are all quotas that the plan governs or deletes, those that do not change too; every other quota of the
-    snapshot counts as it stands. `given` are the leases that hold in the plan.
+    `goals` are all quotas that the plan governs or deletes, including unchanged ones. Every other quota of the snapshot
+    counts with its present value. `given` are the active leases of the plan.
     """
     wanted = tuple(goals)
     cutting = _Cutting(snapshot, policy, wanted, given, capacities)
     left: frozenset[str] = frozenset()
     while True:
-        held = cutting.made(left)
+        held = cutting.cut_back(left)
         crowded = [goal for goal in held.goals if len(goal.after.compute_quota_resources) > MAX_ROWS]
         added = {name for goal in crowded for name in _newest_type(goal)} - left
         if not added:
@@ -90,13 +94,13 @@ def hold_back(
 
 
 def _newest_type(goal: Goal) -> list[str]:
-    """Return a type that the quota would gain, and for which it has no row to spare."""
+    """Return the last (by name) of the types that the quota would gain, to leave out; empty if it gains none."""
     had = {row.instance_type for row in goal.stands.compute_quota_resources}
     return sorted({row.instance_type for row in goal.after.compute_quota_resources} - had)[-1:]
 
 
 class _Cutting:
-    """The cutting of one plan: what all its types need."""
+    """Cuts one plan. Has what all instance types need."""
 
     def __init__(
         self,
@@ -114,43 +118,46 @@ class _Cutting:
         leases = self._reckoning.leases
         self._leased = {goal.key: (leases.net_before(goal), leases.net_after(goal)) for goal in goals}
         keys = {goal.key for goal in goals}
-        # A quota whose creation failed counts where the plan leaves it alone: allocation and waves keep its room, too.
+        # A failed creation that the plan leaves alone counts too: allocation and waves also reserve its room.
         others = (quota for quota in snapshot.quotas if _key_of(quota) not in keys)
         self._others = tuple(row for quota in others for row in quota.compute_quota_config.compute_quota_resources)
 
-    def made(self, left: frozenset[str]) -> HeldBack:
-        """Return what is left of the goals. All quotas stay as they are on the types in `left`: they lack rows."""
-        kept = {goal.key: found for goal in self._goals if (found := self._too_much_in_it(goal))}
-        types = {delta.place[0] for _, delta in self._beyond()} | left
-        if not types and not kept:
+    def cut_back(self, left: frozenset[str]) -> HeldBack:
+        """Return the goals, cut back. On the types in `left` all quotas stay unchanged, because they lack rows."""
+        undeletable = {goal.key: found for goal in self._goals if (found := self._limits_of_deletion(goal))}
+        types = {delta.place[0] for _, delta in self._exceeded()} | left
+        if not types and not undeletable:
             return HeldBack(self._goals)
-        goals = [_not_deleted(goal) if goal.key in kept else goal for goal in self._goals]
+        goals = [_not_deleted(goal) if goal.key in undeletable else goal for goal in self._goals]
         types |= {
-            row.instance_type for goal in goals if goal.key in kept for row in goal.stands.compute_quota_resources
+            row.instance_type
+            for goal in goals
+            if goal.key in undeletable
+            for row in goal.stands.compute_quota_resources
         }
         slots: dict[str, list[Slot]] = {}
         for name in sorted(types):
             for slot in self._cut(name, goals, stays=name in left):
                 slots.setdefault(slot.goal.key, []).append(slot)
         cut = tuple(_with_slots(goal, slots[goal.key], types) for goal in goals)
-        notes = {goal.key: _note(slots[goal.key], kept.get(goal.key, ())) for goal in goals}
-        binding = [stop for found in kept.values() for stop in found]
+        notes = {goal.key: _note(slots[goal.key], undeletable.get(goal.key, ())) for goal in goals}
+        binding = [stop for found in undeletable.values() for stop in found]
         binding += [stop for found in slots.values() for slot in found for stop in slot.binding]
         moves = any(map(self._differs, cut))
         moments = [self._moment(limit, delta) for limit, delta in binding]
         recheck_at = min(moments, default=self._now + NEXT_STEP)
-        told = {name: note for name, note in notes.items() if note}
-        return HeldBack(cut, told, recheck_at if moves else None, moves)
+        written_notes = {name: note for name, note in notes.items() if note}
+        return HeldBack(cut, written_notes, recheck_at if moves else None, moves)
 
-    def _beyond(self) -> list[tuple[Limit, QuotaDelta]]:
-        """Return the numbers beyond a limit, of all quotas that are not deleted."""
+    def _exceeded(self) -> list[tuple[Limit, QuotaDelta]]:
+        """Return the numbers that exceed a limit, without the decreases of quotas that are deleted."""
         moving = (
             delta for goal in self._goals for delta in self._deltas[goal.key] if not (goal.is_deleted and delta.falls)
         )
         return [(limit, delta) for delta in moving for limit in self._limits if limit.stops(delta)]
 
-    def _too_much_in_it(self, goal: Goal) -> list[tuple[Limit, QuotaDelta]]:
-        """Return the limits that keep a failed quota from being deleted, each with the number that is beyond it."""
+    def _limits_of_deletion(self, goal: Goal) -> list[tuple[Limit, QuotaDelta]]:
+        """Return the limits that forbid deleting a failed quota, each with the number that exceeds it."""
         falling = [delta for delta in self._deltas[goal.key] if goal.is_deleted and delta.falls]
         return [(limit, delta) for delta in falling for limit in self._limits if limit.stops(delta)]
 
@@ -178,7 +185,7 @@ class _Cutting:
         moving = [delta for delta in self._deltas[goal.key] if delta.place[0] == instance_type]
         if self._is_same(start, wanted):
             return Slot(goal, rows, None, moving, today)
-        # What leases brought is known of what a path began from, and not of its low write.
+        # The amounts of leases are known for the value that a path began from, but not for its low write.
         half_way = not goal.is_deleted and not self._is_same(today, rows_of_type(goal.before, instance_type))
         before, after = net_of_type(before, instance_type), net_of_type(after, instance_type)
         leased = before or after
@@ -194,7 +201,7 @@ class _Cutting:
         return goal.is_deleted or self._reckoning.amounts(goal.stands) != self._reckoning.amounts(goal.after)
 
     def _moment(self, limit: Limit, delta: QuotaDelta) -> datetime:
-        """Return when a limit allows more: a step later, or when what it measures from has left the period."""
+        """Return when a limit allows more: one step later, or when the value it measures from leaves the period."""
         return self._now + NEXT_STEP if limit.hours is None else delta.leaves_at or self._now + NEXT_STEP
 
 
@@ -207,15 +214,15 @@ def _not_deleted(goal: Goal) -> Goal:
 
 
 def _with_slots(goal: Goal, slots: Iterable[Slot], types: Iterable[str]) -> Goal:
-    """Return the goal with the rows of its slots on these types."""
+    """Return the goal with its rows on `types` replaced by those of its slots."""
     own = [row for row in goal.after.compute_quota_resources if row.instance_type not in types]
     rows = sorted((*own, *(row for slot in slots for row in slot.written())), key=row_key)
     return replace(goal, after=with_rows(goal.after, tuple(rows)))
 
 
-def _note(slots: Iterable[Slot], kept: Iterable[tuple[Limit, QuotaDelta]]) -> str:
-    """Return what was held back of one quota, and by what; empty when nothing was."""
-    fields = sorted({f"guardrails.{limit.field}" for limit, _ in kept})
+def _note(slots: Iterable[Slot], undeletable: Iterable[tuple[Limit, QuotaDelta]]) -> str:
+    """Return what was held back of one quota, and by which limits; empty if nothing was."""
+    fields = sorted({f"guardrails.{limit.field}" for limit, _ in undeletable})
     if fields:
         return f"held back by {' and '.join(fields)}: it failed, and is not deleted with what it holds"
     held = [slot for slot in slots if slot.because]

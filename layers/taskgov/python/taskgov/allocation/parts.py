@@ -1,8 +1,8 @@
-"""What a promise takes away from the capacity of its instance type, resource by resource.
+"""The amounts that a promise takes from the capacity of its instance type, resource by resource.
 
-A promise of whole instances and one of parts (2 accelerators, 48 vCPU) draw on the same machines; they are compared as
-vectors of amounts. What was left out of a promise is completed by ratio, as HyperPod does (`taskgov.hyperpod.ratio`).
-GPUs are counted in **sevenths** here, so that a partition (MIG) of a GPU is a whole number too.
+Promises of whole instances and of parts (2 accelerators, 48 vCPU) use the same machines. They are compared as vectors
+of amounts. Amounts that a promise leaves out are completed by ratio, as HyperPod does (`taskgov.hyperpod.ratio`). GPUs
+are counted in **sevenths**, so that a partition (MIG) of a GPU is a whole number.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ RowKey = tuple[str, str]
 
 ACCELERATOR: Final = "accelerator"
 INSTANCE: Final = "instance"
-"""Stands for all resources of a type whose numbers nobody gave: only whole instances can be compared then."""
+"""Stands for all resources of a type with unknown numbers, on which only whole instances can be compared."""
 
 
 def row_key(row: ComputeQuotaResource) -> RowKey:
-    """Return what distinguishes the rows of one quota: a type may stand there once, and once for each MIG profile."""
+    """Return the key of a row in a quota: a type may appear once, and once for each MIG profile."""
     return row.instance_type, row.accelerator_partition.type if row.accelerator_partition else ""
 
 
 def whole_instance(resources: InstanceResources | None) -> Vector:
-    """Return the vector of one instance; a type whose numbers are not known has `INSTANCE` only."""
+    """Return the vector of one instance; only `INSTANCE` for a type with unknown numbers."""
     return {INSTANCE: 1} if resources is None else _vector(resources.real_amounts())
 
 
@@ -57,17 +57,17 @@ def need(row: ComputeQuotaResource, resources: InstanceResources | None) -> Vect
 
 
 def offered(allocatable: Mapping[str, int]) -> dict[str, int]:
-    """Return the vector of what a node really offers."""
+    """Return the vector of what a node offers."""
     return _vector(allocatable)
 
 
 def is_in_parts(row: ComputeQuotaResource) -> bool:
-    """Say whether a row promises parts of instances."""
+    """Return whether a row promises parts of instances."""
     return any(part is not None for part in (row.accelerators, row.vcpu, row.memory_in_gib, row.accelerator_partition))
 
 
 def add(vectors: Iterable[Vector]) -> dict[str, int]:
-    """Return the sum of vectors."""
+    """Return the sum of vectors, resource by resource."""
     total: dict[str, int] = {}
     for vector in vectors:
         for resource, amount in vector.items():
@@ -81,22 +81,22 @@ def subtract(left: Vector, right: Vector) -> dict[str, int]:
 
 
 def difference(had: Vector, has: Vector) -> dict[str, int]:
-    """Return what `has` has more than `had`, negative where it has less."""
+    """Return `has` minus `had`; negative where it has less."""
     return {key: has.get(key, 0) - had.get(key, 0) for key in {*had, *has}}
 
 
 def above(has: Vector, wanted: Vector) -> dict[str, int]:
-    """Return what `has` has more than `wanted`, by the resources of `has`; 0 where it has no more."""
+    """Return what `has` exceeds `wanted` by, for the resources of `has`; at least 0."""
     return {key: max(amount - wanted.get(key, 0), 0) for key, amount in has.items()}
 
 
 def has_room(room: Vector, more: Vector) -> bool:
-    """Say whether there is room for what is more; what is less needs none."""
+    """Return whether there is room for all increases. Decreases need no room."""
     return all(amount <= room.get(key, 0) for key, amount in more.items() if amount > 0)
 
 
 def fits(vector: Vector, into: Vector) -> bool:
-    """Say whether every resource of `vector` is there in full."""
+    """Return whether every resource of `vector` is fully available."""
     return all(amount <= into.get(resource, 0) for resource, amount in vector.items() if amount)
 
 

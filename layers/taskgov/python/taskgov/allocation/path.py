@@ -1,17 +1,18 @@
-"""Choose the path of a plan: which writes go into which wave, so that nobody is preempted on the way without need.
+"""Choose the path of a plan: which writes go into which wave, to avoid needless preemptions on the way.
 
-The shortest path gives everything in one wave and takes it in as few as there is room for. It is kept unless it
-preempts somebody. Then others are played on the scheduling model, within a budget of steps, and the one that preempts
-least wins: first of those who are safe when everything is written at once, then of all.
+The shortest path makes all decreases in one wave, and all increases in as few waves as there is room for. It is used
+unless it preempts a workload. Otherwise other paths are simulated with the scheduling model, within a budget of steps,
+and the one with the fewest preemptions wins. Preemptions of workloads that are safe when everything is written at once
+count first, then all.
 
 | writes | paths that are tried |
 | --- | --- |
-| any number | taken by rank, one by one or in three waves: who borrows with running work first, who waits last |
-| any number | given and taken in groups, so that the cohort shrinks less on the way |
-| up to 6 that take | every order of these, each in a wave of its own, after all that gives |
-| up to 6 together | every order, each write in a wave of its own, where there is room for it |
+| any number | increases by rank, one by one or in three waves: borrowers with running work first, waiting teams last |
+| any number | decreases and increases in groups, so that the cohort shrinks less on the way |
+| up to 6 increases | every order of them, each in a wave of its own, after all decreases |
+| up to 6 in total | every order, each write in a wave of its own, if there is room for it |
 
-Neighbours whose order makes no difference share a wave again. Among equals the shorter path wins.
+Neighbouring writes whose order makes no difference share a wave. Among equal paths the shorter one wins.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _Cost = tuple[_Harm, int]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The waves of a plan in their order, and the cluster at their end as it was played."""
+    """The waves of a plan, in order, and the simulated cluster at their end."""
 
     waves: tuple[Wave, ...]
     end: Stage
@@ -82,9 +83,9 @@ def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable)
 
 
 def choose_path(writes: Writes, player: Player) -> Path:
-    """Return the path that preempts least of those that are tried.
+    """Return the tried path with the fewest preemptions.
 
-    Raises LoopError where workloads would preempt one another forever even so, as the cluster is.
+    Raises `LoopError` if workloads would preempt one another forever even without the plan.
     """
     return _Choice(writes, player).made()
 
@@ -114,7 +115,7 @@ class _Choice:
         return Path((*self._writes.first, *path.waves), path.end)
 
     def _better(self, best: Path | None) -> Path | None:
-        """Return the best path of those that are tried, None where none can be played to its end."""
+        """Return the best of the tried paths; None if none can be simulated to its end."""
         self._unavoidable = self._preempted_at_once()
         self._stop_at = max(self._player.budget.left - SEARCH_STEPS, 0)
         for waves in self._others():
@@ -128,7 +129,7 @@ class _Choice:
         return best
 
     def _preempted_at_once(self) -> frozenset[str]:
-        """Return whom it preempts to write everything at once: no path is better for these."""
+        """Return the workloads that are preempted if everything is written at once. No path avoids these."""
         last = {write.key: write for write in (*self._writes.gives, *self._writes.takes)}
         try:
             at_once = self._player.after(self._begin, _changes(last.values()), self._number, every_order=False)
@@ -168,7 +169,7 @@ class _Choice:
             yield (*given, *found)
 
     def _in_thirds(self) -> Iterator[tuple[Wave, ...]]:
-        """Give and take by rank: borrowers with running work first, queues with waiting work last."""
+        """Order writes by rank: borrowers with running work first, queues with waiting work last."""
         thirds: dict[int, list[Write]] = {}
         for write in self._ranks.in_order(self._writes.takes):
             thirds.setdefault(self._ranks.of(write), []).append(write)
@@ -234,7 +235,7 @@ class _Choice:
         return None if best is None else best[1]
 
     def _merged(self, path: Path) -> Path:
-        """Let neighbours share a wave where that makes no difference, and the path no longer than it may be."""
+        """Merge neighbouring waves if the result is the same, so that the path is short enough."""
         waves = list(path.waves)
         at = 0
         while at + 1 < len(waves):

@@ -1,4 +1,4 @@
-"""In which order are writes tried? Borrowers with running work first, queues with waiting work last."""
+"""Rank writes for a path: borrowers with running work first, queues with waiting work last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ranks:
     """The rank of each team, as the cluster is before the plan: `BORROWS`, `WAITS`, or `OTHER`."""
 
     def __init__(self, player: Player) -> None:
-        """Look at each queue of the cluster that is left alone."""
+        """Rank each queue in the cluster without the plan."""
         model = player.calm.model
         self._ranks: dict[str, int] = {}
         for name in model.cluster_queues():
@@ -37,5 +37,5 @@ class Ranks:
         return self._ranks.get(write.change.team, OTHER)
 
     def in_order(self, writes: Iterable[Write]) -> list[Write]:
-        """Return writes by rank, then by name; low writes, and those that only give, come first."""
+        """Return writes by rank, then by name. Low writes and pure decreases come first."""
         return sorted(writes, key=lambda write: (not write.change.is_low and write.takes, self.of(write), write.name))

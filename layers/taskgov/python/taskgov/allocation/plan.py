@@ -1,7 +1,7 @@
-"""A plan: what would be changed, in which order, why, what stops it, and what it would do to running work.
+"""A plan: the changes, their order and reasons, the verdicts of guardrails, and the effects on running work.
 
-`plan_quotas` (in `taskgov.allocation.planner`) makes it from a snapshot; services store it, apply it change by change,
-and verify it.
+`plan_quotas` (in `taskgov.allocation.planner`) builds a plan from a snapshot. Services store it, apply it change by
+change, and verify it.
 """
 
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ class Outcome(StrEnum):
 
     NOTHING_TO_DO = "nothing-to-do"
     PLANNED = "planned"
-    """There are changes, and the mode is `plan`: they are shown and not written."""
+    """There are changes, and the mode is `plan`: changes are shown and not written."""
     APPLY = "apply"
     NEEDS_APPROVAL = "needs-approval"
     BLOCKED = "blocked"
     NO_PROGRESS = "no-progress"
-    """The plan before this one wrote the same, that has settled and still stands, and the plan is not empty."""
+    """The previous plan wrote the same values, they have settled and are still in place, and the plan is not empty."""
 
 
 class ChangeKind(StrEnum):
@@ -69,7 +69,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardrailVerdict:
-    """What one guardrail said of a change or of the whole plan, and what would unblock it."""
+    """The verdict of one guardrail on a change or the whole plan, and what would unblock it."""
 
     guardrail: str
     passed: bool
@@ -179,9 +179,9 @@ class Change:
     wave: int = 0
     """Writes of one wave are sent together, and have settled before the next wave begins. From 1; 0 in old plans."""
     is_low: bool = False
-    """The first of two writes of the quota: it gives, and takes nothing yet."""
+    """Whether this is the low write: the first of two writes of the quota, which only lowers."""
     began_from: ComputeQuotaConfig | None = None
-    """Where `before` is the low write of a path that was broken off: what stood before that path."""
+    """If `before` is the low write of an interrupted path: the value before that path."""
     leased: Mapping[str, int] | None = None
     """Whole instances by type that leases bring (below zero: take) in `after`; None in old plans."""
     demand: Mapping[str, int] | None = None
@@ -202,7 +202,7 @@ class Change:
         return "cluster policy" if self.kind in POLICY_KINDS else quota_key(self.team, self.name)
 
     def __post_init__(self) -> None:
-        """Refuse a write that changes nothing."""
+        """Raise `ValueError` for a write that changes nothing."""
         if self.wave and self.reason is not Reason.RECOVERY and self._is_written_already():
             raise ValueError(f"change of {self.name}: it stands as it would be written")
 

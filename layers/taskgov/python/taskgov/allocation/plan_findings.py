@@ -1,4 +1,4 @@
-"""What a plan reports beside its changes, beyond what capacity, leases and budgets report by themselves."""
+"""The findings of a plan beyond those of capacity, leases and budgets."""
 
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
@@ -32,7 +32,7 @@ def findings_of(
     claims_by_type: Iterable[TypeClaims],
     capacities: Mapping[str, TypeCapacity],
 ) -> tuple[Finding, ...]:
-    """Report what the document breaks, what stands in its way, and what was not allocated as promised."""
+    """Report violations of the document, obstacles, and promises that were not allocated in full."""
     violations = [
         POLICY_VIOLATION.about(
             violation.path,
@@ -51,7 +51,7 @@ def findings_of(
 def budgets_found(
     snapshot: Snapshot, wanted: Wanted, left_alone: tuple[LeftAlone, ...], left_out: Iterable[Change]
 ) -> Iterable[Finding]:
-    """Report how far budgets are used up, and borrowing that does not come back by itself."""
+    """Report used budgets, and borrowing that does not resume by itself."""
     if snapshot.policy is not None:
         budgets, uses = snapshot.policy.budgets, snapshot.budget_use
         stay = [write.stays for write in wanted.refused if write.stays is not None]
@@ -61,7 +61,7 @@ def budgets_found(
 
 
 def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
-    """Report the writes that are not made because they were refused, each with what would let them through."""
+    """Report the writes that are not made because they were refused, each with a remedy."""
     for refusal in in_the_way(snapshot, wanted):
         what = f"the quota {refusal.name}" if refusal.team else "the cluster policy"
         deed = next(verb for verb in ("create", "update", "delete") if refusal.kind.startswith(verb))
@@ -86,7 +86,7 @@ def refused_found(snapshot: Snapshot, wanted: Wanted) -> Iterable[Finding]:
 
 
 def in_the_way(snapshot: Snapshot, wanted: Wanted) -> list[RefusedWrite]:
-    """Return the refusals without which something would be written, by subject."""
+    """Return the refusals that block a write, by subject."""
     found = [refused.refusal for refused in wanted.refused if refused.is_wanted]
     policy = refused_policy(snapshot)
     return sorted([*found, *([policy] if policy else [])], key=attrgetter("subject"))
@@ -109,11 +109,11 @@ _WAYS_OUT: Final[Mapping[RefusalError, str]] = {
     ),
     RefusalError.FAILED_TO_SETTLE: "correct what the failure reason of the resource names",
 }
-"""What would let a refused write through."""
+"""What would make a refused write succeed."""
 
 
 def without_row(allocations: Iterable[Allocation]) -> Iterable[Finding]:
-    """Report what a quota cannot hold because it has more instance types than the API takes."""
+    """Report the instance types for which a quota has no row left (API limit)."""
     for allocation in allocations:
         if allocation.lost:
             team, types = allocation.promise.team, ", ".join(allocation.lost)
@@ -127,7 +127,7 @@ def failed_and_kept(failed: LeftAlone) -> Finding:
 
 
 def left_out_found(changes: Iterable[Change], capacities: Mapping[str, TypeCapacity]) -> Iterable[Finding]:
-    """Report the quotas that no wave can write: they stay as they are, with all that they hold."""
+    """Report the quotas that no wave can write. They stay unchanged."""
     for change in changes:
         unknown = sorted(
             row.instance_type

@@ -1,7 +1,7 @@
-"""Make a plan from a snapshot: the one entry to this room.
+"""Build a plan from a snapshot: the only entry point of this package.
 
-`plan_quotas` is a pure function. The same snapshot and mode give the same plan, byte for byte, and the plan of a world
-in which a plan was applied has no changes.
+`plan_quotas` is a pure function. The same snapshot and mode give the same plan, byte for byte. After a plan is applied,
+the next plan has no changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -90,7 +90,7 @@ def plan_quotas(
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What was decided, before it is put into a plan."""
+    """The decisions, before they are put into a plan."""
 
     lines: tuple[TeamAllocation, ...]
     judged: Judged
@@ -197,13 +197,13 @@ def _outcome(plan: Plan, judged: Judged, approved_changes: str | None) -> Outcom
 
 
 def _capacities_without(snapshot: Snapshot, losses: Iterable[MassLoss]) -> dict[str, TypeCapacity]:
-    """Return the capacity as if the lost nodes were not there."""
+    """Return the capacity without the lost nodes."""
     lost = {name for loss in losses for name in loss.nodes}
     return capacities_of(replace(snapshot, nodes=tuple(node for node in snapshot.nodes if node.name not in lost)))
 
 
 def _recheck_at(snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], work: _Work) -> datetime | None:
-    """Return when time alone will change the answer."""
+    """Return when time alone will change the plan."""
     moments = [capacity.recheck_at for capacity in capacities.values()]
     # Machines that are lost just before their reservation takes them back are confirmed then.
     moments += [node.leaves_at for node in snapshot.gone if node.leaves_at and node.leaves_at > snapshot.taken_at]

@@ -1,6 +1,7 @@
-"""The shared pool: a team without members that holds the capacity no promise takes, so that every team can borrow it.
+"""The shared pool: a team without members that holds the unpromised capacity, so that every team can borrow it.
 
-It makes the sum of quotas equal to the usable capacity, and never more: what is left is rounded down to whole units.
+With the pool, the sum of quotas equals the usable capacity, and never exceeds it: the rest is rounded down to whole
+units.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ UNKNOWN_PARTS: Final = "the resources of the type are not known"
 
 
 def has_unknown(rows: Iterable[ComputeQuotaResource], capacity: TypeCapacity) -> bool:
-    """Say whether any row holds what cannot be compared: then what is left for the pool is not known either."""
+    """Return whether any row cannot be compared. The rest for the pool is then unknown."""
     return any(need(row, capacity.resources) is None for row in rows)
 
 
@@ -96,6 +97,6 @@ def _instances(vector: Vector, capacity: TypeCapacity) -> Fraction:
 
 
 def largest_rows(rows: Iterable[ComputeQuotaResource], limit: int) -> list[ComputeQuotaResource]:
-    """Return at most `limit` rows, those that hold most first in line: the API takes no more in one quota."""
+    """Return at most `limit` rows, the largest first: the API accepts no more in one quota."""
     ranked = sorted(rows, key=lambda row: (-(row.accelerators or row.count or 0), row_key(row)))
     return ranked[:limit]

@@ -1,13 +1,13 @@
-"""What the shares of one instance type come to, in whole units.
+"""Compute the shares of one instance type in whole units.
 
 | shares | divide |
 | --- | --- |
-| percentages | their part of the usable capacity; all of it where they sum to within 0.1 of 100 |
-| weights | what fixed promises, percentages and quotas that are left alone leave of the usable capacity |
+| percentages | their part of the usable capacity; all of it if they sum to within 0.1 of 100 |
+| weights | the usable capacity minus fixed promises, percentages and quotas that are left alone |
 
-Both are divided by `taskgov.division`, within floors and ceilings, unit by unit: instances among those who
-count in instances, accelerators among those who count in accelerators. Where floors need more than the percentages
-give, the others of the unit give way to them once the capacity is used up.
+Both are divided by `taskgov.division`, within floors and ceilings, unit by unit: instances among shares counted in
+instances, accelerators among shares counted in accelerators. If floors need more than the percentages give, the other
+shares of the unit shrink once the capacity is used up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ MILLIONTHS: Final = 1_000_000
 """Percentages as weights: a person writes no more decimals."""
 
 Steps = tuple[tuple[Fraction, Cause, str], ...]
-"""What a share comes to after each cause, in its unit."""
+"""The amount of a share after each cause, in its unit."""
 Shares = Mapping[str, Share]
 """Team -> its share of the instance type."""
 

@@ -1,17 +1,16 @@
-"""Predict what the scheduler would do on the way of a plan: which workloads start, are preempted, or wait longer.
+"""Predict what the scheduler does during a plan: which workloads start, are preempted, or wait longer.
 
-The waves of a plan are played one after the other on a copy of the cluster's queues, which come to rest after each, as
-they do in a run. HyperPod renders the writes of one wave in an unknown order, so that each workload that
-is preempted in any order counts:
+The waves of a plan are simulated one after the other on a copy of the cluster's queues. After each wave the queues
+settle, as in a run. HyperPod renders the writes of one wave in an unknown order, so a workload counts as preempted if
+any order preempts it:
 
-| writes of a wave | are played |
+| writes of a wave | simulated orders |
 | --- | --- |
-| up to 6, where the budget allows | at once, and one after the other in every order |
+| up to 6, if the budget allows | at once, and one after the other in every order |
 | more | at once, forward, and backward, in 3 to 12 portions as the budget allows |
 
-What the cluster would do by itself is not the plan's doing: it is seen on a copy that is left alone, and left out.
-Where somebody changed a queue beside its numbers (put it on hold, say), HyperPod may leave that or put it back: both
-are played.
+Effects that the cluster would have without the plan are found on a separate copy, and left out. If somebody changed
+other fields of a queue (its `stopPolicy`, for example), HyperPod may keep or undo this. Both cases are simulated.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ if TYPE_CHECKING:
     from taskgov.snapshot.model import Snapshot
 
 MODEL_STEPS: Final = 100_000
-"""The most heads of queues that a prediction considers: a count, so that equal snapshots give equal bytes."""
+"""Budget: heads of queues that a prediction considers. A count, so that equal snapshots give equal bytes."""
 
 MODEL_WORK: Final = 2_000_000
-"""Heads times queues at most under fair sharing, down to `FEWEST_STEPS`: small clusters have more orders played."""
+"""Limit of heads times queues under fair sharing, with at least `FEWEST_STEPS` heads."""
 
 FEWEST_STEPS: Final = 20_000
-"""So many with any number of queues: under fair sharing a head takes about the same time (measured up to 400)."""
+"""Smallest budget under fair sharing, where the time of a head hardly grows with more queues (measured up to 400)."""
 
 MODEL_WORK_IN_ORDER: Final = 4_000_000
-"""Heads times queues at most without fair sharing, where a head takes longer the more queues compete (measured)."""
+"""Limit of heads times queues without fair sharing, where a head takes longer with more queues (measured)."""
 
 MOST_EXACT: Final = 6
-"""Writes of a wave whose every order is played."""
+"""Most writes of a wave for which every order is simulated."""
 
 MOST_PORTIONS: Final = 12
-"""In so many portions a wave of more writes is played forward and backward."""
+"""Most portions in which a larger wave is simulated forward and backward."""
 
 FEWEST_PORTIONS: Final = 3
-"""As few as the budget may make them."""
+"""Fewest portions."""
 
 MOST_STATES: Final = 8
 """States of the cluster that are followed from wave to wave, where the order within a wave made a difference."""
@@ -61,7 +60,7 @@ MOST_NAMED: Final = 3
 """Workloads that a sentence names."""
 
 EXACT_PART: Final = 8
-"""Every order of a wave is played if that is expected to take at most one in so many of the steps that are left."""
+"""All orders of a wave are simulated if this is expected to use at most 1 / `EXACT_PART` of the remaining steps."""
 
 
 class LoopError(Exception):
@@ -70,7 +69,7 @@ class LoopError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the cluster may have come to."""
+    """A possible state of the cluster."""
 
     cluster: Projection
     excused: frozenset[str] = frozenset()
@@ -79,7 +78,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The cluster after some waves: the states that it may be in, who was preempted, and what was not played."""
+    """The cluster after some waves: its possible states, preempted workloads, and what was not simulated."""
 
     states: tuple[State, ...]
     """The first is the one in which the writes of each wave were rendered at once."""
@@ -88,7 +87,7 @@ class Stage:
 
     @property
     def gpus(self) -> int:
-        """The accelerators that are lost to preemption."""
+        """Accelerators lost to preemption."""
         return sum(gpus_of(loss.held) for loss in self.losses.values())
 
 
@@ -123,7 +122,7 @@ class Player:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits: then nobody can be preempted, and nothing can start, whatever is written."""
+        """Whether nothing waits. Then no write can start or preempt a workload."""
         return not any(state.cluster.model.anybody_waits() for state in self.start.states)
 
     def after(self, stage: Stage, wave: Sequence[Change], number: int, *, every_order: bool = True) -> Stage:
@@ -151,7 +150,7 @@ class Player:
         return Stage(states[:MOST_STATES], losses, not_played)
 
     def _portions(self, writes: int) -> int:
-        """Return in how many portions a wave is played forward and backward."""
+        """Return the number of portions in which a wave is simulated forward and backward."""
         affordable = self.budget.left // (EXACT_PART * self._most_steps)
         return min(writes, MOST_PORTIONS, max(affordable, FEWEST_PORTIONS))
 
@@ -194,7 +193,7 @@ class Player:
         return list(reached[frozenset(range(len(wave)))])
 
     def _played(self, before: State, changes: Sequence[Change], number: int, losses: Losses) -> State:
-        """Return the cluster once these changes were rendered at once and the queues have come to rest."""
+        """Return the cluster after these changes were rendered at once and the queues have settled."""
         end, left, excused = before.cluster.copy(), self.budget.left, set(before.excused)
         end.write(changes)
         rest = end.settle(self.budget)

@@ -1,6 +1,6 @@
-"""Does a plan get anywhere? The plan before it may have written the same, to no effect.
+"""Detect a plan without progress: the previous plan wrote the same, without effect.
 
-A run's own writes cause events, and events cause runs: without this, a service that keeps something else than what it
+The writes of a run cause events, and events cause runs. Without this check, a service that stores another value than it
 was sent would be written to forever.
 """
 

@@ -1,15 +1,15 @@
-"""What is the cluster once some changes have been written? Quotas, cluster policy, queues, and the scheduler's work.
+"""The cluster after some changes have been written: quotas, cluster policy, queues, and the scheduler's work.
 
-One answer for all callers: the plan's prediction plays its waves on it, what-if too, and the audit calls it for the
-half of it that needs no scheduler (`after`, by `taskgov.allocation.written`). The scheduling model is imported when a
-projection is made: most plans change nothing.
+All callers share it: the plan's prediction and what-if simulate waves on it, and the audit uses the part that needs no
+scheduler (`after`, by `taskgov.allocation.written`). The scheduling model is imported only when a projection is built,
+because most plans change nothing.
 
-| step | what happens |
+| step | result |
 | --- | --- |
-| `of` | the cluster as the snapshot has it; evicted workloads have left |
+| `of` | the cluster as in the snapshot, without evicted workloads |
 | `write` | writes take effect, all at once; no scheduling yet |
-| `settle` | the queues come to rest |
-| `snapshot` | what a snapshot would then hold, without the scheduling |
+| `settle` | the queues are simulated to a fixed point |
+| `snapshot` | the resulting snapshot, without the scheduling |
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Projection:
         return Projection(self._base, self.model, written, self._loaded, is_as_loaded=self._is_as_loaded)
 
     def may_put_back(self, changes: Iterable[Change]) -> bool:
-        """Say whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
+        """Return whether it makes a difference to the scheduler that HyperPod may put back what was changed by hand."""
         if writes_whole_objects(self._base):
             return False
         all_changes, either = tuple(changes), []
@@ -169,7 +169,7 @@ class Projection:
         return scheduling.settle(self.model, self._base.taken_at, budget=budget)
 
     def _take_own(self) -> None:
-        """Make the model this projection's alone, and no longer as it was loaded."""
+        """Replace the shared model by a copy of its own."""
         if self._is_shared:
             self.model = self.model.copy()
         self._is_shared = self._is_as_loaded = False
@@ -210,7 +210,7 @@ def model_of(snapshot: Snapshot) -> KueueModel:
 
 
 def _as_read(manifest: Manifest) -> object:
-    """Return what the scheduler takes of a queue."""
+    """Return the fields of a queue that the scheduler uses."""
     match manifest["kind"]:
         case "ClusterQueue":
             return read_cluster_queue(manifest)

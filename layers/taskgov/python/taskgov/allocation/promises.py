@@ -1,8 +1,7 @@
-"""What was each team promised, and which quota holds it today? That is its promise.
+"""The promises of a snapshot: what each team is promised, and which quota holds it today.
 
-A promise is the first of the four forms that a quota passes on its way from the document to a write
-(`taskgov.allocation.claims` lists them). The document's words (`TeamPolicy`) are its input, or the edit by hand that
-was adopted in their stead.
+A promise is the first of the four forms that a quota has during planning (`taskgov.allocation.claims` lists them). Its
+input is the document (`TeamPolicy`), or an adopted edit by hand instead.
 """
 
 import hashlib
@@ -50,7 +49,7 @@ class Promise:
     """Digest of the document's words, kept with what is applied to see when they change."""
     adopted: ComputeQuotaConfig | None = None
     put_right: bool = False
-    """The quota was changed by hand, and the policy is to undo that."""
+    """Whether the quota was changed by hand, and the policy undoes it."""
     failed: ComputeQuota | None = None
     """The quota that failed, is deleted, and is created again; `quota` is None then."""
     families: tuple[FamilyPromise, ...] = ()
@@ -69,7 +68,7 @@ class Promise:
 
 
 def hand_edit(quota: ComputeQuota, applied: AppliedQuota | None) -> bool:
-    """Say whether a person (or another program) changed the quota since the automation last wrote it."""
+    """Return whether a person (or another program) changed the quota since taskgov last wrote it."""
     if applied is None or quota.compute_quota_version <= applied.version:
         return False
     announced = applied.announced
@@ -84,7 +83,7 @@ def _holds(quota: ComputeQuota, written: AppliedQuota | AnnouncedWrite) -> bool:
 
 
 def today_rows(quota: ComputeQuota | None) -> dict[RowKey, ComputeQuotaResource]:
-    """Return what a quota holds now, row by row; rows that list a type and profile again are added up."""
+    """Return the present rows of a quota. Rows of the same type and profile are summed."""
     rows: dict[RowKey, ComputeQuotaResource] = {}
     for row in () if quota is None else quota.compute_quota_config.compute_quota_resources:
         held = rows.get(row_key(row))

@@ -1,9 +1,9 @@
-"""How far the numbers of a quota fall or rise, once what leases move by the document's own words is set aside.
+"""How far the numbers of a quota fall or rise, without the amounts that leases move.
 
-A number is one resource of one instance type, as the quota comes to it in its ClusterQueue: GPUs, Neuron devices, each
-MIG profile by itself, vCPU and memory, completed by ratio, added up over the rows of the type. EFA aside: it cannot be
-written, and follows. Of a type with unknown numbers, the numbers that are given stand for themselves: when its
-unit changes, the old number falls to nothing. All numbers are exact.
+A number is one resource of one instance type, as in the quota's ClusterQueue: GPUs, Neuron devices, each MIG profile,
+vCPU and memory. It is completed by ratio and summed over the rows of the type. EFA interfaces are left out, because
+they cannot be written. For a type with unknown numbers, given numbers are used as they are: if its unit changes, the
+old number falls to zero. All numbers are exact.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -275,12 +275,12 @@ class _Past:
 
 
 def _is_on_its_way(goal: Goal, applied: AppliedQuota) -> bool:
-    """Say whether what was written last is the low one of two writes, which counts as no part of the past."""
+    """Return whether the last write was a low write, which does not count as an earlier value."""
     return applied.began_from is not None and is_same_config(goal.before, applied.began_from)
 
 
 def _is_whole(config: ComputeQuotaConfig, instance_type: str) -> bool:
-    """Say whether a quota has whole instances of a type, and no parts of any."""
+    """Return whether a quota has only whole instances of a type."""
     rows = [row for row in config.compute_quota_resources if row.instance_type == instance_type]
     parts: Sequence[object] = [
         part for row in rows for part in (row.accelerators, row.vcpu, row.memory_in_gib, row.accelerator_partition)
@@ -289,5 +289,5 @@ def _is_whole(config: ComputeQuotaConfig, instance_type: str) -> bool:
 
 
 def _order(place: Place) -> tuple[str, bool, str]:
-    """Accelerators come first: they are what people read first."""
+    """Sort accelerators first, because they matter most to readers."""
     return place[0], place[1] in {CPU, MEMORY}, place[1]

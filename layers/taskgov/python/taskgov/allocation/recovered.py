@@ -1,9 +1,9 @@
-"""Recover what is known of each quota after the table was restored, emptied or exchanged.
+"""Recover the records of quotas after the table was restored, emptied or replaced.
 
-The snapshot of the last look has a copy of every record, so that most are known exactly. A quota that changed since is
-somebody's edit where an edit is on record, and is else taken over: its record is made of what stands. Taking over
-freezes nothing; who wrote what stands is not known then, so that lowering it needs a person
-(`taskgov.allocation.doubts`). Called by `take_snapshot` in the first look that finds the loss.
+The last snapshot has a copy of every record, so most records are known exactly. A quota that changed since was edited
+by hand if an edit is on record. Otherwise it is taken over: its record is built from the present value. A quota that
+was taken over can still be raised. Its last author is unknown, so lowering it requires approval
+(`taskgov.allocation.doubts`). Called by `take_snapshot` for the first snapshot that finds the loss.
 """
 
 from collections.abc import Iterable, Mapping
@@ -61,12 +61,12 @@ def recovered(snapshot: Snapshot, last: Snapshot | None, now: datetime) -> Recov
 
 
 def _explains(known: AppliedQuota, quota: ComputeQuota, edit: QuotaEdit | None) -> bool:
-    """Say whether a record says why the quota stands as it does: it wrote that, or a person edited it since."""
+    """Return whether a record explains the present quota: it wrote the value, or has a later edit by hand."""
     return not hand_edit(quota, known) or (edit is not None and edit.at > known.at)
 
 
 def _taken_over(quota: ComputeQuota, known: AppliedQuota | None, now: datetime) -> AppliedQuota:
-    """Return a record of what stands, with what an older one still says: its past, and an edit that was adopted."""
+    """Return a record of the present value, with the earlier values and the adopted edit of an older record."""
     version, config, target = quota.compute_quota_version, quota.compute_quota_config, quota.compute_quota_target
     if known is None:
         return AppliedQuota(quota.compute_quota_id, version, config, target, TAKEN_OVER, now, taken_over=True)

@@ -1,6 +1,6 @@
-"""Which write was refused, and whether it still blocks what a plan needs.
+"""Records of refused writes, and whether a record still blocks a write.
 
-Who makes and verifies writes records refusals (`refused_write`); the planner reads them from the snapshot.
+The code that makes and verifies writes records refusals (`refused_write`). The planner reads them from the snapshot.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import RefusalError, RefusedWrite
 
 STANDS_FOR: Final = timedelta(hours=24)
-"""How long a refused write is not tried again, unless what is wanted changes or an operator requests it."""
+"""How long a refused write is not tried again, unless the planned value changes or an operator requests it."""
 UNSETTLED_STANDS_FOR: Final = timedelta(minutes=50)
-"""The same for a write that was taken and settled as failed: that may pass, so the hourly resync tries again."""
+"""The same for a write that was accepted and settled as failed. It may be temporary, so the hourly resync retries."""
 
 
 def refused_write(plan: Plan, change: Change, *, error: RefusalError, because: str, at: datetime) -> RefusedWrite:
@@ -49,7 +49,7 @@ def wanted_of(change: Change, changes: Sequence[Change]) -> str:
 
 
 def standing_refusals(snapshot: Snapshot) -> tuple[RefusedWrite, ...]:
-    """Return the refusals that have not run out."""
+    """Return the refusals that have not expired."""
     return tuple(refusal for refusal in snapshot.refusals if snapshot.taken_at < asked_again_at(refusal))
 
 
@@ -60,9 +60,9 @@ def asked_again_at(refused: RefusedWrite) -> datetime:
 
 
 def wanted_digest(config: ComputeQuotaConfig | SchedulerConfig, target: ComputeQuotaTarget | None) -> str:
-    """Return the digest (SHA-256, hexadecimal) of what is wanted.
+    """Return the digest (SHA-256, hexadecimal) of a planned value.
 
-    The order of rows and of priority classes makes no difference, and neither do defaults that are not written out.
+    The order of rows and priority classes makes no difference. Omitted defaults make none either.
     """
     whole = spelled_out(config) if isinstance(config, ComputeQuotaConfig) else config
     data: dict[str, Any] = {"config": whole.model_dump(mode="json", by_alias=True, exclude_none=True)}

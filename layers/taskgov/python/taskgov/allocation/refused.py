@@ -1,12 +1,12 @@
-"""Which of the wanted writes were refused, and what is wanted beside them.
+"""Apply refused writes to the planned quotas.
 
-| refused was | then |
+| refused | then |
 | --- | --- |
-| an update | the quota stays as it is; after its low write it gets back what stood before, where there is room |
-| a creation | there is no quota; what is left of one whose creation failed is deleted |
+| an update | the quota stays unchanged; after its low write it gets back its earlier value, if there is room |
+| a creation | there is no quota; what is left of a failed creation is deleted |
 | the deletion of a failed quota | it stays, and is not created again |
 
-What the others are to become is worked out in `taskgov.allocation.around_refusals`.
+`taskgov.allocation.around_refusals` computes the other quotas.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -220,6 +220,6 @@ def _leased(
 
 
 def _is_wanted(allocation: Allocation, refusal: RefusedWrite, capacities: Capacities) -> bool:
-    """Say whether the write would be made; a quota that nobody wrote since may have wanted something else by now."""
+    """Return whether the write would be made; a quota that nobody wrote since may have wanted something else by now."""
     quota = allocation.promise.quota
     return differs(allocation, capacities) or (quota is not None and quota.compute_quota_version == refusal.version)

@@ -1,8 +1,8 @@
 """Judge whether the plan of a document is the one that was reviewed before the document was put into force.
 
-A document may come with the digest of the plan that people read in a pull request (`taskgov apply --reviewed`). Until
-its promises have been written once, a run writes that plan; another one needs an approval. Later plans of the same
-document follow the cluster, which nobody could review.
+A document may name the digest of the plan that people reviewed in a pull request (`taskgov apply --reviewed`). Until
+its promises have been written once, a run writes only that plan without approval; any other plan needs one. Later plans
+of the same document follow the cluster, which no review could predict.
 """
 
 from collections.abc import Iterator

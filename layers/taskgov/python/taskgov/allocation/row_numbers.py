@@ -1,7 +1,8 @@
-"""The numbers by which a row of a quota can be said, and what one of each comes to.
+"""The numbers that describe a row of a quota, and the amounts that one unit of each brings.
 
-A row says all by one field (`Count`, `Accelerators`, a partition, ...) where it can; otherwise accelerators, partition,
-vCPU and memory are written out. `taskgov.allocation.between` and `taskgov.allocation.lines` move along them.
+A row uses one field (`Count`, `Accelerators`, a partition, ...) if that describes it completely. Otherwise
+accelerators, partition, vCPU and memory are written out. `taskgov.allocation.between` and `taskgov.allocation.lines`
+change rows by these numbers.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _single_field(rows: list[ComputeQuotaResource | None], resources: InstanceRe
 
 
 def _value_in(row: ComputeQuotaResource | None, name: str, resources: InstanceResources) -> Fraction | None:
-    """Return the number of one field that alone says what the row says; None where none does."""
+    """Return the number of the one field that describes the row completely; None if there is none."""
     if row is None:
         return Fraction(0)
     partition = row.accelerator_partition
@@ -159,7 +160,7 @@ def _gives_accelerators(key: RowKey, rows: Iterable[ComputeQuotaResource | None]
 
 
 def survives(number: Fraction) -> bool:
-    """Say whether the API returns a number unchanged: it has 32 bits there."""
+    """Return whether the API returns a number unchanged: it has 32 bits there."""
     return Fraction(struct.unpack("f", struct.pack("f", float(number)))[0]) == number
 
 

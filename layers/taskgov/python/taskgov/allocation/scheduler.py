@@ -1,6 +1,6 @@
-"""The write of the cluster policy (ClusterSchedulerConfig), if the document differs from the one that is applied.
+"""The writes of the cluster policy (ClusterSchedulerConfig), if the document differs from the applied one.
 
-What the document does not say about it stays as it is.
+Settings that the document leaves out stay unchanged.
 """
 
 from collections.abc import Iterable
@@ -17,19 +17,19 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import RefusedWrite
 
 NEEDS_RETRY: Final = "UpdateFailed"
-"""The status that the documentation says to fix by updating again."""
+"""The status that is fixed by another update, according to the documentation."""
 
 
 def scheduler_changes(snapshot: Snapshot) -> tuple[Change, ...]:
-    """Return the writes of the cluster policy: one that failed is deleted, and then created again.
+    """Return the writes of the cluster policy. A failed policy is deleted, and then created again.
 
-    None of them, while a refusal of one of them stands.
+    Returns no writes while one of them is refused.
     """
     return () if refused_policy(snapshot) else tuple(_wanted_changes(snapshot))
 
 
 def refused_policy(snapshot: Snapshot) -> RefusedWrite | None:
-    """Return the refusal that stands in the way of the cluster policy's writes, None where there is none."""
+    """Return the refusal that blocks the writes of the cluster policy, or None."""
     changes = tuple(_wanted_changes(snapshot))
     kinds = {(change.subject, change.kind.value, wanted_of(change, changes)) for change in changes}
     found = (

@@ -1,13 +1,13 @@
-"""What of a quota is there by leases? Limits judge what is left when that is set aside.
+"""Remove leased amounts from a quota, because limits apply to the rest only.
 
-What the automation writes is recorded with it (`AppliedQuota.leased`). Records from before that say nothing; then the
+The leased amounts of a write are recorded with it (`AppliedQuota.leased`). For older records without this field, the
 numbers decide, type by type:
 
 | the numbers | leases in them |
 | --- | --- |
-| are what the plan gives without its leases | none |
-| less the leases that held when they were written are that | those |
-| are something else | those that held when they were written, by the clock |
+| equal the plan without its leases | none |
+| equal that after removing the leases that were active when they were written | those |
+| are something else | those that were active when they were written, by the clock |
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ class SettingAside:
         self._leases, self._capacities = tuple(leases), capacities
 
     def without(self, config: ComputeQuotaConfig, net: Net) -> ComputeQuotaConfig:
-        """Return the config as it is without leases: what they bring is taken off, what they take put back."""
+        """Return the config without leases: received amounts are removed, given amounts added back."""
         return without_leases(config, net, self._capacities)
 
     def net_after(self, goal: Goal) -> Net:

@@ -19,7 +19,7 @@ from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaConfig, ResourceSha
 from taskgov.snapshot.records import AppliedQuota
 
 STOP: Final = ResourceSharingConfig(strategy=SharingStrategy.LEND_AND_BORROW, borrow_limit=0)
-"""What a used-up budget leaves of how a team shares: it lends on."""
+"""The sharing of a team with a used-up budget: it still lends."""
 
 Borrowing = Literal["", "stops", "stopped", "resumes"]
 """What a budget makes of borrowing: nothing, it stops, it is stopped already, it resumes."""
@@ -41,7 +41,7 @@ NOTHING_SAID: Final = SharingBefore()
 
 @dataclass(frozen=True, slots=True)
 class SharingAfter:
-    """How a team is to share: what is written, what it is within the budget, and what the budget makes of it."""
+    """The planned sharing of a team: as written, as within the budget, and the budget's effect."""
 
     config: ResourceSharingConfig | None
     within_budget: ResourceSharingConfig | None
@@ -50,7 +50,7 @@ class SharingAfter:
 
 
 def is_stop(sharing: ResourceSharingConfig | None) -> bool:
-    """Say whether the setting lets a team that may borrow borrow nothing, as a used-up budget writes it."""
+    """Return whether the setting lets a team that may borrow borrow nothing, as a used-up budget writes it."""
     if sharing is None or sharing.strategy is not SharingStrategy.LEND_AND_BORROW:
         return False
     return sharing.borrow_limit == 0 and not sharing.absolute_borrow_limits
@@ -104,7 +104,7 @@ def within_budget(config: ComputeQuotaConfig, told: ResourceSharingConfig | None
 
 
 def _is_unsaid(said: ResourceSharingConfig, today: ResourceSharingConfig) -> bool:
-    """Say whether the document leaves the limits to today's setting."""
+    """Return whether the document keeps the present limits."""
     return said.borrow_limit is None and said.absolute_borrow_limits is None and said.strategy is today.strategy
 
 

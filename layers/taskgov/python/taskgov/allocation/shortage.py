@@ -1,7 +1,7 @@
-"""Decide who gives how much when the promises do not fit into the capacity.
+"""Divide the cuts if the promises exceed the capacity.
 
-Tier by tier, the highest number first; in proportion to the promises within a tier; nobody below the floor while
-another tier can still give. Floors that do not fit either are an incident: then the floors themselves are scaled.
+Tiers are cut from the highest number down, in proportion to the promises within a tier. No team falls below its floor
+while another tier can be cut. If even the floors do not fit, this is an incident, and the floors are scaled down.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The capacity of a snapshot: which of its nodes are of the governed cluster, and which instance types are named."""
+"""The capacity of a snapshot: the nodes of the governed cluster, and the instance types that it names."""
 
 from taskgov.allocation.capacity import TypeCapacity, count_capacity
 from taskgov.hyperpod.instance_types import is_instance_type_name

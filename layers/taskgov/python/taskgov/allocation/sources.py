@@ -1,7 +1,7 @@
-"""Where the numbers of a quota come from: what gave them, and what took from them, one cause at a time.
+"""The sources of a quota's numbers: each cause with the amount that it added or removed.
 
-The allocation keeps a `Trail` for each row that it makes. Each step adds the difference to the row before it, with its
-cause, so that the sources of a row always add up to it, unit by unit. `taskgov explain --team` shows them.
+The allocation keeps a `Trail` for each row. Each step adds its difference to the row before it, with its cause, so the
+sources of a row always sum to it, unit by unit. `taskgov explain --team` shows them.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Amounts = Mapping[str, Fraction]
 
 
 class Cause(StrEnum):
-    """What gives to a quota or takes from it: stable tokens."""
+    """Causes that raise or lower a quota: stable tokens."""
 
     PROMISE = "promise"
     SHARE = "share"
@@ -43,14 +43,14 @@ class Cause(StrEnum):
     REFUSED = "refused"
     """The write of the quota was refused, and is not tried again for a while."""
     REFUSED_TO_ANOTHER = "refused-to-another"
-    """The write of another quota was refused: nobody takes what is kept here, or nobody gives what is missing."""
+    """The write of another quota was refused: a kept amount is not needed there, or a missing one is not freed."""
     NO_ROW = "no-row"
     """A quota has no more than 15 rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one cause gives (or takes: negative amounts), in the units of the row."""
+    """The amount of one cause, in the units of the row; negative if it lowers the row."""
 
     cause: Cause
     amounts: Amounts
@@ -65,7 +65,7 @@ class Trail:
 
     @property
     def amounts(self) -> Amounts:
-        """What the sources come to."""
+        """The sum of the sources."""
         total: dict[str, Fraction] = {}
         for source in self.sources:
             for unit, amount in source.amounts.items():

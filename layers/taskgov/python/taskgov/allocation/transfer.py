@@ -1,7 +1,7 @@
-"""Move an amount in any unit into a row of a quota, or out of it: what a lease does, and what setting it aside undoes.
+"""Add an amount in any unit to a row of a quota, or remove it. Used to apply leases, and to remove them.
 
-The row stays in its units where they say exactly what is left; otherwise every part is spelled out, in whole vCPUs and
-GiB: 3 instances of 8 GPUs less 2 accelerators are 22 accelerators, with their vCPUs and memory.
+The row keeps its units if they can express the result exactly. Otherwise every part is written out, in whole vCPUs and
+GiB. For example, 3 instances of 8 GPUs less 2 accelerators are 22 accelerators, with their vCPUs and memory.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ zero: that they take from it."""
 
 
 def without_leases(config: ComputeQuotaConfig, net: Net, capacities: Mapping[str, TypeCapacity]) -> ComputeQuotaConfig:
-    """Return a config as it is without leases: what they bring is taken off, what they take put back."""
+    """Return the config without leases: received amounts are removed, given amounts added back."""
     rows = {row_key(row): row for row in config.compute_quota_resources}
     # What was lent is put back first: a row that lent all that it had borrowed has nothing left to take off.
     for place, count in sorted(net.items(), key=lambda item: item[1] > 0):
@@ -108,12 +108,12 @@ def _partitions_moved(
 
 
 def _is_kept(number: Fraction) -> bool:
-    """Say whether the API gives a number back as it was written: it keeps 32-bit floats, which hold six digits."""
+    """Return whether the API returns a number unchanged: it stores 32-bit floats, with six digits."""
     return number.denominator == 1 or Fraction(f"{float(number):.6g}") == number
 
 
 def _as_kept(number: Fraction) -> float:
-    """Return a number that the API gives back as it is written: rounded down to a whole one where it has to be."""
+    """Return a number that the API returns unchanged, rounded down to a whole one if necessary."""
     return float(number) if _is_kept(number) else float(int(number))
 
 

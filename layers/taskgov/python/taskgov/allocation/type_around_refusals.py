@@ -1,7 +1,7 @@
-"""Plan around refused writes on one instance type: what is free goes to the team that is farthest from its goal.
+"""Plan around refused writes on one instance type: free units go to the team that is farthest from its goal.
 
-`taskgov.allocation.around_refusals` sets the order, and calls it for each type. Units are given by the divisor method
-(`taskgov.division`).
+`taskgov.allocation.around_refusals` defines the order, and calls this module for each type. Units are distributed by
+the divisor method (`taskgov.division`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WANTED, STANDS, EARLIER = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One governed quota: what is wanted of it, what stands, and what stood before the plan that was broken off."""
+    """One governed quota: its planned value, its present value, and its value before the interrupted plan."""
 
     team: str
     wanted: ComputeQuotaConfig
@@ -43,7 +43,7 @@ class Quota:
 
 @dataclass(slots=True)
 class _Slot:
-    """What one quota is to have of one type, while it is worked out."""
+    """The new rows of one quota on one type, while they are computed."""
 
     quota: Quota
     configs: tuple[Rows, Rows, Rows]
@@ -86,7 +86,7 @@ class TypeAroundRefusals:
         self._free = {key: capacity.total.get(key, 0) - taken.get(key, 0) for key in {*capacity.total, *taken}}
 
     def can_give_back(self, refused: Quota) -> bool:
-        """Say whether there is room for what stood before the low write of a refused quota."""
+        """Return whether there is room for what stood before the low write of a refused quota."""
         return has_room(self._free, self._more(refused))
 
     def give_back(self, refused: Quota) -> None:
@@ -175,7 +175,7 @@ class TypeAroundRefusals:
         return spent
 
     def _hold_the_rest(self, slot: _Slot, kept: Vector) -> None:
-        """Let the shared pool have what nobody keeps, in the units of its row; nothing of over-commitment."""
+        """Give the shared pool the rest, in the units of its row, without over-commitment."""
         wanted = slot.rows()
         if wanted != slot.configs[WANTED] or len(wanted) > 1:
             return

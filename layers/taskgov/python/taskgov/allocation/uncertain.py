@@ -1,12 +1,12 @@
-"""Find what of a prediction is not certain, because the cluster uses what the scheduling model does not follow.
+"""Find the uncertain parts of a prediction: the cluster uses features that the scheduling model does not cover.
 
-| what | becomes |
+| case | result |
 | --- | --- |
 | an effect on a workload whose competition uses such a feature | names the feature (`taskgov.scheduling.doubts`) |
-| a running workload that may be preempted besides (`taskgov.scheduling.threats`) | an effect, `may be preempted` |
+| another running workload that may be preempted (`taskgov.scheduling.threats`) | an effect, `may be preempted` |
 
-Who might be preempted in the cluster that is left alone, by the same workloads and the same policy, is left out: that
-is not the plan's doing.
+Workloads that the same competitors might preempt without the plan, under the same policy, are left out: the plan is not
+the cause.
 """
 
 from __future__ import annotations

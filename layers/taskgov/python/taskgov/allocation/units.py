@@ -51,9 +51,9 @@ def row_at_basis(measured: Measured, amount: int, capacity: TypeCapacity, basis:
 
 
 def vector_of(row: ComputeQuotaResource, capacity: TypeCapacity | None) -> Vector | None:
-    """Return what a row takes of the type; whole instances are what one really gives, at the basis of the policy.
+    """Return the amounts that a row takes of the type. Whole instances count at the basis of the policy.
 
-    None for parts of a type whose numbers are not known.
+    None for parts of a type with unknown numbers.
     """
     if capacity is None:
         return None

@@ -1,6 +1,6 @@
-"""What teams use now, in whole instances and in accelerators, and where work of theirs waits.
+"""Present use of teams, in whole instances and in accelerators, and where their work waits.
 
-`publish_usage` keeps it (`taskgov.snapshot.use_memory`), and snapshots add it to what was kept.
+`publish_usage` records it (`taskgov.snapshot.use_memory`), and snapshots add the present use to the record.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What every governed quota is to become in this plan, and what of it is not written."""
+"""The new value of every governed quota in a plan, and the writes that are not made."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What every governed quota becomes now, which failed ones are deleted, and when the rest can continue."""
+    """The new value of every governed quota, the failed ones to delete, and when the rest can continue."""
 
     allocations: tuple[Allocation, ...]
     stuck: tuple[ComputeQuota, ...]
@@ -40,7 +40,7 @@ class Wanted:
         return (*self.kept, *(write.kept for write in self.refused if write.kept is not None))
 
     def cause_of(self, left: LeftAlone) -> Cause:
-        """Return why a quota stays as it is."""
+        """Return why a quota stays unchanged."""
         if any(write.kept == left for write in self.refused):
             return Cause.REFUSED
         return Cause.EDIT_KEPT if left.is_edited else Cause.LEFT_ALONE

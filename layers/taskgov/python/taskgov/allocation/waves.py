@@ -1,9 +1,9 @@
-"""A plan as a path: writes in waves, so that no sum of quotas exceeds its bound at any moment.
+"""Arrange the writes of a plan in waves, so that no sum of quotas exceeds its bound at any moment.
 
-Writes of one wave are sent together, in an unknown order, and have settled before the next wave begins. The
-bound of each resource of each instance type is the greater of capacity and the sum before the plan. What gives comes
-first, then what takes. A quota that does both is written once where there is room for it, else twice: a low write
-(`taskgov.allocation.low_write`) that only gives, and the rest once everything has been given.
+Writes of one wave are sent together, in an unknown order, and have settled before the next wave begins. The bound of
+each resource of each instance type is the greater of capacity and the sum before the plan. Decreases come first, then
+increases. A quota that does both is written once if there is room for it. Otherwise it is written twice: a low write
+(`taskgov.allocation.low_write`) that only lowers, and the rest after all decreases.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ MOST_ROUNDS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write, and by how much it changes the sums. `both` says that it lowers some amounts and raises others."""
+    """One write, and its change of the sums. `both`: it lowers some amounts and raises others."""
 
     change: Change
     delta: Amounts
@@ -42,7 +42,7 @@ class Write:
 
     @property
     def both(self) -> bool:
-        """Whether it gives and takes."""
+        """Whether it lowers and raises amounts."""
         return self.gives and self.takes
 
 
@@ -66,7 +66,7 @@ class Room:
         return twin
 
     def fits(self, wave: Iterable[Write]) -> bool:
-        """Say whether all raises of a wave fit, whatever its order: what it gives does not count yet."""
+        """Return whether all raises of a wave fit, whatever its order: what it gives does not count yet."""
         return not self.lacks(wave)
 
     def lacks(self, wave: Iterable[Write]) -> frozenset[Place]:
@@ -79,7 +79,7 @@ class Room:
         return frozenset(place for place, amount in raised.items() if amount > self._free.get(place, 0))
 
     def raise_by(self, write: Write) -> None:
-        """Take what a write raises, and leave what it lowers: others of its wave may be written before it."""
+        """Subtract what a write raises. What it lowers does not count yet, because the order in a wave is unknown."""
         for place, amount in write.delta.items():
             self._free[place] = self._free.get(place, 0) - max(amount, 0)
 
@@ -90,7 +90,7 @@ class Room:
                 self._free[place] = self._free.get(place, 0) - amount
 
     def allows(self, waves: Iterable[Wave]) -> bool:
-        """Say whether waves fit one after the other."""
+        """Return whether waves fit one after the other."""
         room = self.copy()
         for wave in waves:
             if not room.fits(wave):
@@ -101,7 +101,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What should be written: what comes first in waves of its own, what gives, and what takes."""
+    """The writes to arrange: the first waves, the decreases, and the increases."""
 
     first: tuple[Wave, ...]
     """Recovery and the cluster policy."""
@@ -111,14 +111,14 @@ class Writes:
     room: Room
     """As it is before `gives`, when `first` has settled."""
     left_out: tuple[Change, ...] = field(default=())
-    """What cannot be written now: parts of an unknown type that cannot be split, and what has no room without them."""
+    """Quotas that cannot be written now: parts of an unknown type that cannot be split, and those without room."""
 
     def __bool__(self) -> bool:
-        """Say whether anything is written."""
+        """Return whether anything is written."""
         return any((*self.first, self.gives, self.takes))
 
     def in_waves(self) -> tuple[Wave, ...]:
-        """Return the shortest path: everything is given at once, then taken in order, in as few waves as possible."""
+        """Return the shortest path: all decreases at once, then the increases in as few waves as possible."""
         room = self.room.copy()
         room.after(self.gives)
         left = room.copy()
@@ -161,7 +161,7 @@ def _by_name(write: Write) -> tuple[str, str]:
 
 
 def _sorted_out(writes: Sequence[Write], room: Room, split: Split) -> tuple[list[Write], list[Write], set[str]]:
-    """Return what gives, what takes, and the keys of what finds no room or cannot be split."""
+    """Return the decreases, the increases, and the keys of writes without room or that cannot be split."""
     gives = [write for write in writes if write.gives and not write.takes]
     waiting = [write for write in writes if write.takes or not write.gives]
     now = room.copy()

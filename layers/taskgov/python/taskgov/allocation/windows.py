@@ -1,7 +1,7 @@
-"""When changes may be written: the change windows of the guardrails.
+"""The change windows of the guardrails: when changes may be written.
 
-A window opens at each minute at which the clock of its time zone shows a match of its cron expression, and stays open
-for its minutes. Where clocks are set back, a time that comes twice opens it twice; a time that is skipped never does.
+A window opens at each minute at which the local time of its time zone matches its cron expression, and stays open for
+its duration. When clocks are set back, a repeated time opens the window twice. A skipped time never opens it.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How amounts and capacities are said in a sentence: the same way in plans, findings and guardrails."""
+"""Format amounts and capacities in sentences, the same way in plans, findings and guardrails."""
 
 from dataclasses import dataclass
 from fractions import Fraction

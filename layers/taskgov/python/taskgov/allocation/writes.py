@@ -1,4 +1,4 @@
-"""What has to be written so that every quota is as allocated, and the room that there is for it on the way."""
+"""The writes that bring every quota to its allocation, and the room for them on the way."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,9 +33,9 @@ def writes(
     *,
     overcommit: bool = False,
 ) -> Writes:
-    """Return what has to be written so that every quota is as allocated, and the cluster policy too.
+    """Return the writes that bring every quota to its allocation, and those of the cluster policy.
 
-    What is `stuck` is deleted first. With `overcommit` promises on types without nodes are declared, and not bound.
+    Quotas in `stuck` are deleted first. With `overcommit`, promises on types without nodes have no bound.
     """
     failed, wanted = tuple(stuck), tuple(allocations)
     names = {quota.name for quota in snapshot.quotas}

@@ -1,7 +1,7 @@
-"""What do quotas, cluster policy and queues look like once some changes have been written? No scheduling yet.
+"""Quotas, cluster policy and queues after some changes have been written, without scheduling.
 
-The audit calls it for what a plan would remedy; `taskgov.allocation.projection` puts the scheduler beside it, for the
-plan's prediction and for what-if.
+The audit uses it for the effect of a plan on findings. `taskgov.allocation.projection` adds the scheduler, for
+predictions and what-if.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def policy_in_force(policy: ClusterSchedulerConfig | None) -> SchedulerConfig | 
 
 
 def writes_whole_objects(snapshot: Snapshot) -> bool:
-    """Say whether the automation writes the Kueue objects themselves, whole: on a cluster without HyperPod."""
+    """Return whether the automation writes the Kueue objects themselves, whole: on a cluster without HyperPod."""
     return snapshot.policy is not None and snapshot.policy.cluster.backend.writes_kueue_objects
 
 

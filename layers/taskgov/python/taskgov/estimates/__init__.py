@@ -1,1 +1,1 @@
-"""When will a job start? Many futures of the queue, their quantiles, and what earlier estimates came to."""
+"""Estimate when a job will start: simulated futures, their quantiles, and the outcomes of earlier estimates."""

@@ -1,4 +1,4 @@
-"""When do all jobs of a queue start that wait? One set of futures for them all, within limits that are stated."""
+"""Estimate the start of every waiting job of a queue from one set of futures, within the limits stated below."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 FUTURES: Final = 100
 LEAST_FUTURES: Final = 20
-"""With fewer there is no estimate: too little time, or too large a queue."""
+"""With fewer futures there is no estimate: the time was too short, or the queue is too large."""
 MOST_WAITING: Final = 500
-"""Jobs with an estimate: the first by priority, then by age."""
+"""Most jobs that get an estimate: highest priority first, then oldest first."""
 MOST_PRESENT: Final = 5_000
-"""A queue with more jobs is not played: one future alone may take too long."""
+"""A queue with more jobs is not simulated: one future alone may take too long."""
 EARLY: Final = 0.1
 MOST_BEFORE: Final = 3
-"""Workloads that are named whose end a start comes after."""
+"""Most running workloads that an estimate names as those whose end it depends on."""
 
 
 def waiting_of(scene: Scene) -> list[int]:
-    """Return which jobs wait for their turn (indexes), the first in line first.
+    """Return the indexes of the jobs that wait for quota, in queue order.
 
-    Those whose LocalQueue leads to no ClusterQueue, or that is held, wait for somebody to change that.
+    Jobs in a LocalQueue that is held, or that has no ClusterQueue or a held one, are left out: no quota starts them.
     """
     queues = {queue.name for queue in scene.setting.queues if queue.stop_policy == "None"}
     doors = scene.setting.doors
@@ -53,7 +53,7 @@ def waiting_of(scene: Scene) -> list[int]:
 
 
 def digest_of(queue: Queue) -> str:
-    """Return a digest of who waits, who runs and under which quotas: what decides who starts next, but for time."""
+    """Return a digest of all that decides which job starts next, except time: waiting and running jobs, and quotas."""
     standing = sorted(
         (uid, job.workload.priority, "" if job.held is None else str(job.held.since))
         for uid, job in zip(queue.uids, queue.scene.present, strict=True)
@@ -63,16 +63,16 @@ def digest_of(queue: Queue) -> str:
 
 
 def needs_exact_model(scene: Scene) -> tuple[str, ...]:
-    """Return why futures of a scene need the exact model; arrivals are plain jobs, which need it nowhere."""
+    """Return why the futures of a scene need the exact model. Arrivals are plain jobs and never need it."""
     return accepts(scene.setting, Jobs(Job(job.workload, scene.now, SECOND, job.held) for job in scene.present))
 
 
 def draw_all(
     queue: Queue, basis: Basis, chance: Chance, goes_on: Callable[[], bool], count: int = FUTURES
 ) -> looks.Drawing:
-    """Return what the futures said of all that wait for their turn; `goes_on` says whether there is time for another.
+    """Return the estimates of all jobs that wait for quota. `goes_on` returns whether there is time for another future.
 
-    What is left out, and why, is in its notes.
+    The notes of the result name what is left out, and why.
     """
     scene, watched = queue.scene, waiting_of(queue.scene)
     notes = []

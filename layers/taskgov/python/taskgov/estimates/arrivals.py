@@ -1,8 +1,8 @@
-"""Who will come meanwhile? Arrivals of the last two weeks, taken again by chance.
+"""Draw future arrivals by resampling those of the last two weeks (a block bootstrap).
 
-Six hours at a time come from the same six hours of one of the last 14 days, so that day and night stay apart and bursts
-stay bursts. The demand of a whole future is more or less than usual by chance (`SPREAD`). Hours in which nobody
-measured are not taken.
+Each block of six hours is copied from the same six hours of one of the last 14 days, chosen at random. This keeps the
+daily rhythm and the bursts. A random factor (`SPREAD`) scales the demand of a whole future. Blocks that were not
+measured are never copied.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _NORMAL: Final = NormalDist()
 
 
 class Coming(NamedTuple):
-    """A job that comes in a future, so many seconds after its beginning."""
+    """A job that arrives in a future, `after` seconds from its beginning."""
 
     request: Request
     after: float
 
 
 class Past:
-    """The arrivals of a history, and when they were recorded: spans from a moment to another, all of it without any."""
+    """The arrivals of a history, and the measured spans (start, end). Without spans, all of it counts as measured."""
 
     def __init__(
         self, arrivals: Sequence[Arrival], now: float, measured: Sequence[tuple[float, float]] | None = None
     ) -> None:
-        """Take arrivals in any order; those after now are left out."""
+        """Take arrivals in any order. Those after `now` are left out."""
         self._arrivals = sorted((arrival for arrival in arrivals if arrival.at <= now), key=lambda come: come.at)
         self._moments = [arrival.at for arrival in self._arrivals]
         self.now = now
@@ -51,28 +51,28 @@ class Past:
 
     @cached_property
     def requests(self) -> tuple[Request, ...]:
-        """What came, each once."""
+        """The distinct requests of the arrivals, in order of first arrival."""
         return tuple(dict.fromkeys(arrival.request for arrival in self._arrivals))
 
     @cached_property
     def rows(self) -> tuple[Sequence[float], Sequence[int]]:
-        """The moments of the arrivals, in order, and what came: places in `requests`."""
+        """The times of the arrivals, in order, and the index of each one's request in `requests`."""
         place = {request: number for number, request in enumerate(self.requests)}
         return array("d", self._moments), array("q", [place[arrival.request] for arrival in self._arrivals])
 
     def later(self, now: float) -> Past:
-        """Return the same past as it is known at another moment, not much later, of which nothing more is known."""
+        """Return the same past as of a slightly later time, with no new arrivals."""
         twin = copy(self)
         twin.now = now
         return twin
 
     def usable(self, first: float, last: float) -> bool:
-        """Say whether a stretch of the past was measured, but for a tenth of it."""
+        """Return whether at least nine tenths of a stretch of the past were measured."""
         seen = sum(max(0.0, min(last, end) - max(first, start)) for start, end in self._spans)
         return seen >= 0.9 * (last - first)
 
     def sources(self, start: float) -> list[float]:
-        """Return the beginnings of the measured blocks of the past that may come again from a moment on."""
+        """Return the start times of the measured blocks that may be copied to a block that begins at `start`."""
         nearest = int(-(-(start + BLOCK - self.now) // DAY))
         return [
             start - back * DAY
@@ -81,7 +81,7 @@ class Past:
         ]
 
     def again(self, horizon: float, chance: Chance) -> Iterator[Coming]:
-        """Give arrivals for so many seconds, by moment; none for a block of which no past one was measured."""
+        """Yield arrivals for the next `horizon` seconds, by time; none for a block without a measured counterpart."""
         factor = exp(SPREAD * _NORMAL.inv_cdf(max(chance.random(), 1e-9)))
         start = self.now
         while start < self.now + horizon:

@@ -1,6 +1,6 @@
-"""When does a job start in many futures of the queue? Each future is a replay with other run times and arrivals.
+"""Simulate when a job starts in many futures of the queue. Each future has its own run times and arrivals.
 
-Within a future the run times of a team are long or short together (`TOGETHER`): a team runs one experiment many times.
+Within a future the run times of a team are correlated (`TOGETHER`), because a team runs one experiment many times.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from taskgov.scheduling.instants import Instant
 
 TOGETHER: Final = 0.5
-"""Correlation of two run times of a team within a future, on the normal scale."""
+"""Correlation of two run times of a team within a future (Gaussian copula)."""
 HORIZON: Final = 7 * 86400.0
-"""How far a future goes, in seconds: beyond it nobody is given a moment."""
+"""Length of a future, in seconds. A start beyond it counts as infinite."""
 GIVE_UP: Final = 12
-"""After so many futures, none of which starts the job within the horizon, there are no more."""
+"""A job that starts in none of this many first futures is not simulated further."""
 STAGES: Final = (1 / 56, 1 / 14, 1 / 4, 1.0)
-"""A future is played up to these parts of the horizon, until the job has started."""
+"""Parts of the horizon up to which a future is replayed, one after the other, until the job has started."""
 _NORMAL: Final = NormalDist()
 
 
 class Player(Protocol):
-    """Replays jobs under a setting until the watched one (its index) has started."""
+    """Replays jobs under a setting until the watched jobs (indexes) have started."""
 
     def __call__(self, setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
-        """Return who starts when."""
+        """Return the start of each job."""
         ...
 
 
 def fast(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
-    """Replay with `taskgov.futures`, for what it accepts."""
+    """Replay with `taskgov.futures`, which supports only what its `accepts` allows."""
     return replay(setting, jobs, until, watched=watched)
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How futures are drawn: how many, how far they go, how alike run times of a team are, and what replays them."""
+    """How futures are drawn: number, length in seconds, correlation of a team's run times, and replay function."""
 
     count: int = 100
     horizon: float = HORIZON
@@ -66,9 +66,9 @@ _USUAL: Final = Drawing()
 def waits_of(
     scene: Scene, watched: int, run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing = _USUAL
 ) -> list[float]:
-    """Return how long a job of the scene (its index) waits from now in each future, in seconds, in order.
+    """Return the waits of a job of the scene (its index), one for each future, in seconds from now, sorted.
 
-    Infinite where it does not start within the horizon.
+    A wait is infinite where the job does not start within the horizon.
     """
     return waits_of_each(scene, (watched,), run_times, past, chance, drawing)[0]
 
@@ -76,18 +76,18 @@ def waits_of(
 def waits_of_each(
     scene: Scene, watched: Sequence[int], run_times: RunTimes, past: Past, chance: Chance, drawing: Drawing = _USUAL
 ) -> list[list[float]]:
-    """Return how long each of some jobs of the scene (indexes) waits, as `waits_of` does, all in the same futures."""
+    """Return the waits of several jobs of the scene (indexes), as `waits_of` does, all from the same futures."""
     found = waits_together(scene, watched, run_times, past, chance, drawing)
     return [found.waits[job] for job in watched]
 
 
 class Together(NamedTuple):
-    """The same futures for many jobs of a scene, by index."""
+    """The results of one set of futures for many jobs of a scene, by index."""
 
     waits: dict[int, list[float]]
-    """How long each waits from now in each future, in seconds, in order; infinite beyond the horizon."""
+    """The waits of each job, one for each future, in seconds from now, sorted; infinite beyond the horizon."""
     after: dict[int, Counter[int]]
-    """Which job that runs now ends last before its start, in its cohort, and in how many futures."""
+    """For each job, the present job of its cohort that ends last before its start, and in how many futures."""
     futures: int
 
 
@@ -100,9 +100,10 @@ def waits_together(
     drawing: Drawing = _USUAL,
     goes_on: Callable[[], bool] = lambda: True,
 ) -> Together:
-    """Return how long many jobs wait, all from the same futures: as many as `goes_on` lets there be, at most `count`.
+    """Return the waits of many jobs from one set of futures: up to `count`, while `goes_on` returns true.
 
-    A job that starts in none of `GIVE_UP` futures is not watched any longer, so that it does not make each the longest.
+    A job that starts in none of the first `GIVE_UP` futures is no longer watched. Otherwise every future would have to
+    be replayed to the horizon.
     """
     if drawing.player is fast:
         futures = Futures(drawing.count, drawing.horizon, drawing.together, GIVE_UP)
@@ -119,7 +120,7 @@ def waits_together(
         if not active:
             break
         coming = past.again(drawing.horizon, chance)
-        future = _Future(scene, prospects, run_times, coming, _Luck(chance, drawing.together))
+        future = _Future(scene, prospects, run_times, coming, _RandomRunTimes(chance, drawing.together))
         while True:
             until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
             found = drawing.player(scene.setting, Jobs(future.until(until)), until, active)
@@ -136,14 +137,14 @@ def waits_together(
 
 
 def _cohorts(scene: Scene) -> list[str]:
-    """Return the cohort of each job; the queue itself where it is in none."""
+    """Return the cohort of each job. A queue without a cohort counts as its own."""
     queues = {queue.name: queue.cohort or f"queue {queue.name}" for queue in scene.setting.queues}
     doors = {(door.namespace, door.name): queues.get(door.cluster_queue, "") for door in scene.setting.doors}
     return [doors.get((job.workload.namespace, job.workload.queue), "") for job in scene.present]
 
 
 def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], after: dict[int, Counter[int]]) -> None:
-    """Count for each job that started which one of those that are there ended last before, where one did."""
+    """Count, for each job that started, the present job of its cohort that ended last before its start, if any."""
     ends: dict[str, list[tuple[Instant, int]]] = {}
     for stay in found.stays:
         if stay.end is not None and not stay.preempted and stay.job < len(cohorts):
@@ -157,15 +158,15 @@ def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], af
             after[job][rows[place - 1][1]] += 1
 
 
-class _Luck:
-    """The chance of one future: whose jobs are long in it."""
+class _RandomRunTimes:
+    """The random run times of one future, with a factor that each team's jobs share."""
 
     def __init__(self, chance: Chance, together: float) -> None:
         self._chance, self._shared, self._own = chance, sqrt(together), sqrt(1.0 - together)
         self._teams: dict[str, float] = {}
 
     def seconds(self, team: str, prospect: Prospect) -> float:
-        """Return a run time in all, in seconds."""
+        """Return a total run time, in seconds."""
         shared = self._teams.get(team)
         if shared is None:
             shared = self._teams[team] = self._shared * self._normal()
@@ -177,7 +178,7 @@ class _Luck:
 
 
 class _Future:
-    """One future by chance: how long everybody runs, and who comes."""
+    """One random future: the run times of all jobs, and the arrivals."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class _Future:
         prospects: Sequence[Prospect],
         run_times: RunTimes,
         arrivals: Iterator[Coming],
-        luck: _Luck,
+        luck: _RandomRunTimes,
     ) -> None:
         self._scene, self._run_times, self._arrivals, self._luck = scene, run_times, arrivals, luck
         self._jobs = [
@@ -196,7 +197,7 @@ class _Future:
         self._number = 0
 
     def until(self, moment: Instant) -> list[Job]:
-        """Return who is there at the beginning, and who comes up to a moment; asked again, the same and more."""
+        """Return the present jobs and those that arrive up to a moment. A later call returns the same jobs and more."""
         start, coming = self._scene.now, self._next
         while coming is not None and (at := start + round(coming.after * SECOND)) <= moment:
             workload = self._scene.newcomer(coming, self._number, at)
@@ -209,7 +210,7 @@ class _Future:
 
 
 def _job(job: Present, now: Instant, seconds: float) -> Job:
-    """Return a job that is there at the beginning of a future, with its run time."""
+    """Return a present job as a future begins with it. `seconds` is its total run time."""
     whole = max(round(seconds * SECOND), SECOND)
     if job.held is None:
         return Job(job.workload, now, whole)

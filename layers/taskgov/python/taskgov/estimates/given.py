@@ -1,7 +1,8 @@
-"""Which kept estimate holds for a workload of a snapshot? And its words for people.
+"""Find the kept estimate that is valid for a workload of a snapshot, and format it for people.
 
-An estimate holds while its workload waits as it did then: what was admitted since, or evicted and waits again, has
-none until the next look. Estimates of an hour ago and more are not shown: nobody looks any longer.
+An estimate is valid while its workload has waited without a break since it was made. A workload that was admitted or
+evicted since has none until the next estimates. If the last estimates are an hour old or older, none is shown: the
+schedule that makes them has stopped.
 """
 
 from dataclasses import dataclass
@@ -15,35 +16,35 @@ from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 OLD: Final = timedelta(hours=1)
 BEYOND: Final = timedelta(days=7)
-"""How far a future goes (`taskgov.estimates.drawing.HORIZON`)."""
+"""Length of a future (`taskgov.estimates.drawing.HORIZON`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenStart:
-    """When a workload starts. Moments are None beyond the horizon of 7 days."""
+    """The estimated start of a workload. Times are None beyond the horizon of 7 days."""
 
     made: datetime
     no_earlier_than: datetime
-    """One future in ten is earlier; the horizon where none of that is within it."""
+    """One future in ten starts earlier. The end of the horizon if that quantile is beyond it."""
     half_by: datetime | None
     nine_of_ten_by: datetime | None
     calibrated: bool
-    """Whether it was corrected by what earlier estimates came to."""
+    """Whether it was corrected by the outcomes of earlier estimates."""
 
     @property
     def is_sharp(self) -> bool:
-        """Whether two moments are said; else only before when it does not start."""
+        """Whether it is shown as two times. Otherwise only the earliest time is shown."""
         return self.calibrated and self.half_by is not None
 
     def cell(self, now: datetime) -> str:
-        """Return it as a cell of a table has it: `14:20 / 17:05`, or `after 13:05`."""
+        """Return it as a table cell: `14:20 / 17:05`, or `after 13:05`."""
         if not self.is_sharp:
             return f"after {clock_time(self.no_earlier_than, now)}"
         late = "7 days" if self.nine_of_ten_by is None else clock_time(self.nine_of_ten_by, now)
         return f"{clock_time(self.half_by or self.made, now)} / {late}"
 
     def sentence(self, now: datetime) -> str:
-        """Return it as people say it."""
+        """Return it as a phrase."""
         if not self.is_sharp:
             return f"no earlier than {clock_time(self.no_earlier_than, now)}"
         late = "not within 7 days" if self.nine_of_ten_by is None else f"by {clock_time(self.nine_of_ten_by, now)}"
@@ -51,7 +52,7 @@ class GivenStart:
 
 
 def given_starts(kept: KeptEstimates | None, snapshot: Snapshot) -> dict[str, GivenStart]:
-    """Return the estimates that hold at a snapshot, by Kueue's key of the workload; none of what is kept too long."""
+    """Return the estimates that are valid at a snapshot, by Kueue's key of the workload; none if they are too old."""
     if kept is None or snapshot.taken_at - kept.at >= OLD:
         return {}
     by_uid = {waiting.uid: waiting for waiting in kept.waiting}
@@ -64,14 +65,14 @@ def given_starts(kept: KeptEstimates | None, snapshot: Snapshot) -> dict[str, Gi
 
 
 def given_start(waiting: Waiting) -> GivenStart:
-    """Return a kept estimate with moments."""
+    """Return a kept estimate with times instead of seconds."""
     early, half, nine = (_after(waiting.made, seconds) for seconds in (waiting.early, waiting.half, waiting.nine))
     beyond = waiting.made + BEYOND
     return GivenStart(waiting.made, early or beyond, half, nine, waiting.calibrated)
 
 
 def clock_time(at: datetime, now: datetime) -> str:
-    """Return a moment as people read it: the time alone on the day of the question."""
+    """Return a time for people: without the date if it is on the day of `now`."""
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
 
 
@@ -80,7 +81,7 @@ def _after(made: datetime, seconds: float | None) -> datetime | None:
 
 
 def _waits_since(item: KubernetesObject, made: datetime) -> bool:
-    """Say whether a workload waits, and was not evicted since."""
+    """Return whether a workload waits, and was not evicted since `made`."""
     true = {
         kind: condition for kind, condition in read_conditions(item.get("status") or {}).items() if condition.status
     }

@@ -1,6 +1,6 @@
-"""From what do estimates have their history, and is it enough? What ran and came before, and when it was recorded.
+"""The history that estimates are drawn from: runs, arrivals and measured time; and whether it is enough.
 
-Moments are seconds since 1970, lengths are seconds.
+Times are seconds since 1970, durations are seconds.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from taskgov.work.measured import Span
 
 STALE: Final = 86400.0
-"""A history that ends longer before the snapshot is not a history of this queue."""
+"""A history that ends more than this many seconds before the snapshot is not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What ran and came before a moment, and when it was recorded."""
+    """The runs and arrivals before a moment, and the spans that were measured."""
 
     runs: tuple[Ran, ...]
     arrivals: tuple[Arrival, ...]
     measured: tuple[tuple[float, float], ...]
     source: str
-    """What it is, for people: `record of 61 runs`."""
+    """Its name for people: `record of 61 runs`."""
     backgrounds: Mapping[str, Background] = field(default_factory=dict)
-    """What is known of Workloads that are there, by UID."""
+    """What is known of present Workloads, by UID."""
 
     @property
     def until(self) -> float:
-        """The moment up to which it goes; before all time without anything."""
+        """The end of the last measured span; minus infinity if nothing was measured."""
         return max((end for _, end in self.measured), default=float("-inf"))
 
 
 def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, still: Iterable[Attempt] = ()) -> History:
-    """Return the history in a record of work; `still` are attempts that wait or run."""
+    """Return the history in a record of work. `still` are the attempts that wait or run."""
     seen = [attempt for attempt in ended if attempt.end != End.UNSEEN]
     runs = tuple(
         Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
@@ -75,18 +75,18 @@ def _request(attempt: Attempt) -> Request:
 
 
 class Basis(NamedTuple):
-    """What estimates of a queue are drawn from, and why there are none."""
+    """What the estimates of a queue are drawn from, or why there are none."""
 
     history: History
     run_times: RunTimes
     past: Past
     comes: int
-    """How many arrivals of the history could come to the queue."""
+    """The number of arrivals of the history whose team has a queue here."""
     lacks: str
-    """Why nothing can be estimated, for people; empty where it can."""
+    """Why nothing can be estimated, for people; empty if it can."""
 
     def notes(self, team: str) -> Sequence[str]:
-        """Say what an estimate for a team is by, and what makes it weak."""
+        """Return what a team's estimates are based on, and what makes them weak."""
         if self.lacks:
             return (f"no estimate: {self.lacks}",)
         known, everybody = self.run_times.known(team), len(self.history.arrivals)
@@ -97,7 +97,7 @@ class Basis(NamedTuple):
 
 
 def basis_of(history: History, queue: Queue, now: float) -> Basis:
-    """Return what estimates are drawn from; a history that is too little, stale or of others gives none."""
+    """Return what estimates are drawn from. A history that is too short, stale or of other queues gives none."""
     run_times = RunTimes([*history.runs, *queue.runs], now)
     comes = _come(history, queue.scene)
     past = Past(history.arrivals, now, history.measured)
@@ -117,7 +117,7 @@ def _lacks(history: History, known: int, comes: int, now: float) -> str:
 
 
 def _come(history: History, scene: Scene) -> int:
-    """Return how many arrivals could come to this queue: their team has one, with accelerators."""
+    """Return the number of arrivals whose team has a queue with accelerators here."""
     requests = Counter(arrival.request for arrival in history.arrivals)
     return sum(
         times for request, times in requests.items() if scene.newcomer(Coming(request, 0.0), 0, scene.now) is not None

@@ -1,7 +1,7 @@
-"""Estimates that are kept, and the outcomes of earlier ones: one document of a cluster, and a part of it for each team.
+"""The stored estimates and the outcomes of earlier ones: one document for each cluster, and an extract for each team.
 
-`starts/<cluster>/estimates.json.gz` has everything; `starts/<cluster>/teams/<team>.json.gz` what a member of the team
-may read: its own estimates, and how good those were. Workloads are known by their UIDs; nothing of a job is in it.
+`starts/<cluster>/estimates.json.gz` has everything. `starts/<cluster>/teams/<team>.json.gz` has what members of the
+team may read: their own estimates, and how accurate those were. Workloads appear only as UIDs.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ FORM: Final = 1
 KEY: Final = "starts/{}/estimates.json.gz"
 TEAM_KEY: Final = "starts/{}/teams/{}.json.gz"
 ALL_TEAMS: Final = "all teams"
-"""The scores of everybody together; no team has a name with a space."""
+"""Key of the scores of all teams together. No team name contains a space."""
 
 
 class Before(NamedTuple):
-    """A workload that runs: in so many futures its end is the last before the start that is estimated."""
+    """A running workload, and in how many futures its end is the last before the estimated start."""
 
     uid: str
     team: str
-    """Both are empty for all of other teams together, in what a member reads."""
+    """In a team's extract, uid and team are empty for the workloads of all other teams together."""
     futures: int
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The estimate of a workload that waits. Lengths are seconds from `made`, None beyond the horizon."""
+    """The estimate of a waiting workload. Durations are seconds from `made`, None beyond the horizon."""
 
     uid: str
     team: str
     made: datetime
     early: float | None
-    """One future in ten starts it before."""
+    """The 10th percentile: in one future of ten it starts earlier."""
     half: float | None
     nine: float | None
     calibrated: bool
-    """Whether enough outcomes of earlier estimates were known, by which it was corrected."""
+    """Whether it was corrected by the outcomes of earlier estimates, of which enough were known."""
     after: tuple[Before, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An earlier estimate: what the futures said, what was given, and how it came. Moments are seconds since 1970."""
+    """An earlier estimate: as simulated (`raw`), as published (`given`), and its outcome. Times: seconds since 1970."""
 
     uid: str
     team: str
@@ -62,61 +62,61 @@ class Kept:
     raw: Estimate
     given: Estimate
     start: int | None = None
-    """When it started; None where it has not, as far as is known."""
+    """When the workload started; None if no start is known."""
     cancelled: bool = False
-    """It went without having started, or how it started is unknown: it counts for nothing."""
+    """The workload left without a start, or its start is unknown. Such an estimate is not scored."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to come."""
+        """Whether the outcome is still unknown."""
         return self.start is None and not self.cancelled
 
     @property
     def outcome(self) -> Outcome:
-        """What recalibration and scores read."""
+        """The outcome as recalibration and scores use it."""
         start = inf if self.start is None else float(self.start)
         return Outcome(self.team, float(self.made), self.raw, self.given, start, self.cancelled)
 
 
 class TeamScore(NamedTuple):
-    """How good the last estimates were whose time is over: how many, and which parts of them were in time."""
+    """How accurate the last settled estimates were: their number, and the fractions that started in time."""
 
     number: int
     half: float
     nine: float
-    """NaN where no time of it is over."""
+    """NaN if none of these times is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptEstimates:
-    """What is kept of a cluster, or of it for one team."""
+    """All that is stored for a cluster, or the extract for one team."""
 
     at: datetime
-    """The last look."""
+    """When the cluster was last read."""
     estimated_at: datetime | None = None
-    """When futures were played last."""
+    """When futures were last simulated."""
     digest: str = ""
-    """Of the queue at that moment: while it is the same, so are the estimates."""
+    """Digest of the queue at that moment. While it is the same, the estimates are reused."""
     futures: int = 0
     waiting: tuple[Waiting, ...] = ()
     waits: int = 0
-    """Workloads that waited for their turn; those without an estimate were left out, or there is none (`notes`)."""
+    """Number of workloads that waited for quota. `notes` explains why some or all have no estimate."""
     notes: tuple[str, ...] = ()
-    """Why there are none, or not of all."""
+    """Why there are no estimates, or not for all workloads."""
     scores: Mapping[str, TeamScore] = field(default_factory=dict)
-    """By team, and of `ALL_TEAMS`."""
+    """By team, and for `ALL_TEAMS`."""
     outcomes: tuple[Kept, ...] = ()
     """Oldest first."""
 
     def of_team(self, team: str) -> KeptEstimates:
-        """Return what a member of a team may read."""
+        """Return the extract that members of a team may read."""
         own = tuple(_for_its_team(waiting) for waiting in self.waiting if waiting.team == team)
         scores = {name: score for name, score in self.scores.items() if name == team}
         outcomes = tuple(kept for kept in self.outcomes if kept.team == team)
         return replace(self, digest="", waiting=own, waits=len(own), notes=(), scores=scores, outcomes=outcomes)
 
     def to_bytes(self) -> bytes:
-        """Return the document: the same estimates give the same bytes."""
+        """Return the document. Equal estimates give equal bytes."""
         document = {
             "form": FORM,
             "at": _seconds(self.at),
@@ -133,7 +133,7 @@ class KeptEstimates:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> KeptEstimates:
-        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, including another `form`."""
         try:
             document = json.loads(gzip.decompress(stored))
             if document["form"] != FORM:
@@ -159,7 +159,7 @@ class KeptEstimates:
 
 
 def _for_its_team(waiting: Waiting) -> Waiting:
-    """Return an estimate in which workloads of other teams are only counted."""
+    """Return the estimate with the workloads of other teams merged into one anonymous entry."""
     own = tuple(before for before in waiting.after if before.team == waiting.team)
     others = sum(before.futures for before in waiting.after) - sum(before.futures for before in own)
     return replace(waiting, after=(*own, Before("", "", others)) if others else own)

@@ -1,14 +1,14 @@
-"""What does a look change of the estimates that are kept? Pure decisions: which are settled, due, new, and dropped.
+"""Update the stored estimates after a read of the cluster: settle old ones, add new ones, drop the rest. No I/O.
 
-| an earlier estimate | becomes |
+| the workload of an earlier estimate | the estimate is |
 | --- | --- |
-| its workload was admitted since, by the record of work or by itself | settled, with the moment |
-| its workload is gone, or was never seen again for a day | cancelled: it counts for nothing |
-| its workload waits | open; a miss once its time has passed |
+| was admitted since, according to the record of work or its own status | settled, with the time of the start |
+| ended without a start, or has not been seen for a day | cancelled, and not scored |
+| waits | open; a miss once its time has passed |
 
-An estimate is kept when a workload waits and none of its estimates is open; again each hour of the first day, and each
-day after that. A look that is not later than the one before adds nothing. After a look an hour and more ahead of now
-(the clock was wrong), what has moments ahead of now is dropped.
+An estimate is stored for scoring when its workload has no open one. While the workload waits, another one is stored
+each hour of the first day, then each day. A read that is not later than the previous one changes nothing. If the
+previous read is an hour or more in the future, the clock was wrong then: everything with a future time is dropped.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 MOST_OUTCOMES: Final = 5_000
-"""Of a cluster: beyond these the oldest go."""
+"""Most outcomes kept for a cluster. The oldest are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look has of the workloads."""
+    """The workloads at one read of the cluster. Times are seconds since 1970."""
 
     at: datetime
     digest: str
-    """Of the queue: who waits, who runs, under which quotas."""
+    """Digest of the queue (`taskgov.estimates.all_waiting.digest_of`)."""
     waiting: frozenset[str]
-    """UIDs of those that wait for their turn."""
+    """UIDs of the workloads that wait for quota."""
     held: Mapping[str, int]
-    """UID -> since when those that run hold quota, in seconds since 1970."""
+    """UID -> since when a running workload holds quota."""
     admitted: Mapping[str, Sequence[int]]
-    """UID -> when its attempts were admitted, by the record of work; each in seconds since 1970."""
+    """UID -> when its attempts were admitted, from the record of work."""
     ended: Mapping[str, int]
-    """UID -> when its last attempt ended that did, by the record of work; in seconds since 1970."""
+    """UID -> when its last ended attempt ended, from the record of work."""
 
 
 class Drawn(NamedTuple):
-    """What the futures said of a workload, in seconds from the look; infinite beyond the horizon."""
+    """The simulated waits of a workload, in seconds from the read; infinite beyond the horizon."""
 
     uid: str
     team: str
@@ -64,7 +64,7 @@ class Drawn(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What a look drew: estimates in the queue's order, from how many futures, and why there are none or not all."""
+    """The estimates of one read, in queue order; the number of futures, and why some or all are missing."""
 
     drawn: tuple[Drawn, ...] = ()
     futures: int = 0
@@ -73,19 +73,19 @@ class Drawing(NamedTuple):
 
 
 def is_due(before: KeptEstimates | None, seen: Seen) -> bool:
-    """Say whether futures are due: the queue is another one, or an hour is over."""
+    """Return whether futures are due: the queue has changed, or an hour has passed."""
     if before is None or before.estimated_at is None or before.digest != seen.digest or before.at > seen.at:
         return True
     return bool(seen.waiting) and seen.at - before.estimated_at >= HOUR
 
 
 def is_later(before: KeptEstimates | None, seen: Seen) -> bool:
-    """Say whether a look adds anything: it is later than the one before, or that one's clock was wrong."""
+    """Return whether a read is later than the previous one, or that one's clock was wrong."""
     return before is None or before.at < seen.at or before.at >= seen.at + HOUR
 
 
 def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, keep_days: int) -> KeptEstimates:
-    """Return what is kept after a look that is later; `drawing` is None where no futures were due."""
+    """Return what is stored after a later read. `drawing` is None if no futures were due."""
     now, at = int(seen.at.timestamp()), seen.at.replace(microsecond=0)
     earlier = before.outcomes if before else ()
     outcomes = [
@@ -102,9 +102,9 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [
-        Kept(drawn.uid, drawn.team, now, _whole(drawn.raw), _whole(moved[drawn.team].of(drawn.raw)))
+        Kept(drawn.uid, drawn.team, now, _rounded(drawn.raw), _rounded(moved[drawn.team].of(drawn.raw)))
         for drawn in drawing.drawn
-        if drawn.uid not in last or now - last[drawn.uid].made >= _again(now - first[drawn.uid].made)
+        if drawn.uid not in last or now - last[drawn.uid].made >= _seconds_between(now - first[drawn.uid].made)
     ]
     bounded = _bounded(outcomes)
     return KeptEstimates(
@@ -121,7 +121,7 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
 
 
 def _settled(kept: Kept, seen: Seen) -> Kept:
-    """Return an estimate with what is known of its workload by now."""
+    """Return an estimate with the outcome that is known now."""
     if not kept.is_open:
         return kept
     starts = [*seen.admitted.get(kept.uid, ()), *([seen.held[kept.uid]] if kept.uid in seen.held else [])]
@@ -144,25 +144,25 @@ def _length(seconds: float) -> float | None:
     return float(round(seconds)) if isfinite(seconds) else None
 
 
-def _whole(estimate: Estimate) -> Estimate:
-    """Return an estimate as it is kept: in whole seconds."""
+def _rounded(estimate: Estimate) -> Estimate:
+    """Return an estimate as it is stored: in whole seconds."""
     return Estimate(*(float(round(length)) if isfinite(length) else inf for length in estimate))
 
 
-def _again(age: float) -> float:
-    """Return how long after the last estimate of a wait another one is kept, by how old the first is."""
+def _seconds_between(age: float) -> float:
+    """Return the seconds between two stored estimates of one wait, given the age of the first."""
     return (HOUR if age < DAY.total_seconds() else DAY).total_seconds() - 1
 
 
 def _bounded(outcomes: Iterable[Kept]) -> tuple[Kept, ...]:
-    """Return what stays: what may still count, and of all the newest."""
+    """Return the outcomes to keep: those that may still count, and at most the newest `MOST_OUTCOMES`."""
     ordered = sorted(outcomes, key=lambda outcome: (outcome.made, outcome.uid))
     places = of_use([kept.outcome for kept in ordered])
     return tuple(ordered[place] for place in places[-MOST_OUTCOMES:])
 
 
 def _scores(outcomes: Sequence[Kept], now: int) -> dict[str, TeamScore]:
-    """Return how good the last estimates were that are known, by team and of all."""
+    """Return how accurate the last settled estimates were, by team and for all."""
     over = known([kept.outcome for kept in outcomes], float(now))
     teams: dict[str, list[Scored]] = {}
     for outcome in over:

@@ -1,4 +1,4 @@
-"""From the waits of many futures to two moments: half of the time by then, nine times of ten by then."""
+"""Reduce the waits of many futures to two quantiles: the median and the 90th percentile."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ if TYPE_CHECKING:
 HALF: Final = 0.5
 NINE: Final = 0.9
 LEAST_HISTORY: Final = 20
-"""With fewer runs in all there is no estimate."""
+"""With fewer known runs there is no estimate."""
 
 
 class Estimate(NamedTuple):
-    """How long a job waits from the moment of the estimate, in seconds; infinite where it is beyond the horizon."""
+    """Median and 90th percentile of a job's wait, in seconds from the estimate; infinite beyond the horizon."""
 
     half: float
     nine: float
 
 
 def estimate_of(waits: Sequence[float]) -> Estimate:
-    """Return the two quantiles of waits that are in order, each between the two waits beside it.
-
-    Raises ValueError without any.
+    """Return the two quantiles of sorted waits, interpolated linearly. Raises `ValueError` for no waits.
 
     Example:
         >>> estimate_of([10, 20, 30, 40])
@@ -37,7 +35,7 @@ def estimate_of(waits: Sequence[float]) -> Estimate:
 
 
 def quantile(ordered: Sequence[float], part: float) -> float:
-    """Return a quantile of values in order, by the mean rank: of n values the k-th is at k / (n + 1).
+    """Return a quantile of sorted values. The k-th of n values is the quantile k / (n + 1) (mean rank).
 
     Example:
         >>> quantile([10, 20, 30], 0.25), quantile([10, 20, 30], 0.99), quantile([10, inf], 0.5)

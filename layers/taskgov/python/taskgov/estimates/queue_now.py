@@ -1,4 +1,4 @@
-"""The queue whose futures are drawn: which jobs wait or run at a moment, and under which setting."""
+"""The state from which futures are drawn: the waiting and running jobs of a queue, and its setting."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Present(NamedTuple):
-    """A job that is there: waits, or runs (`held`). `ran` is the longest time that it ran so far, in seconds."""
+    """A job that waits, or runs (`held`). `ran` is the longest time that it has run so far, in seconds."""
 
     workload: Workload
     request: Request
     held: Held | None = None
     ran: float = 0.0
     fixed: float | None = None
-    """How long it runs in all, where somebody said so: that wins over the laws."""
+    """Its total run time in seconds, if somebody gave it. It is then not drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A queue at a moment: who is there, under which setting, and how those who come become workloads.
+    """A queue at one moment: its jobs, its setting, and how arrivals become workloads.
 
-    `newcomer` gives the workload of an arrival that has a number of its own; None where nothing like it can come.
+    `newcomer` returns the workload of an arrival, given its number and time; None if its team has no suitable queue.
     """
 
     now: Instant

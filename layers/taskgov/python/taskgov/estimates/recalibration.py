@@ -1,12 +1,17 @@
-"""Estimates are corrected by how far off earlier ones were.
+"""Correct estimates by the errors of earlier ones.
 
-An estimate's error is the logarithm of the wait divided by what the futures said. Jobs that wait together share their
-fate, so hundreds of errors of one day say little about the next. The half is precise as the futures give it, and is
-moved only by what they get wrong on many days: each day of a team counts once, by its median error, and the more days
-agree, the more of their median is corrected. Nine of ten follows its outcomes: each miss raises it by nine steps, each
-hit lowers it by one, so that in the long run it is missed once in ten (adaptive conformal inference). A team without
-outcomes begins where the teams are in the middle. Only what was known at the moment counts: a job that still waits has
-waited for so long at least, and its quantile is a miss once its time has passed.
+The error of an estimate is the logarithm of the wait divided by the simulated wait.
+
+* **Half** (the median) is corrected only by errors that persist over many days. Jobs that wait at the same time have
+  correlated errors, so hundreds of errors of one day predict little. Each day of a team therefore counts once, with
+  its median error. The better the days agree, the more of their median is corrected.
+* **Nine of ten** (the 90th percentile) follows its outcomes. Each miss raises it by nine steps and each hit lowers it
+  by one, so that in the long run one in ten is missed (adaptive conformal inference).
+* A team with fewer than `ENOUGH` outcomes takes the median correction of all outcomes together. A team without a
+  usable outcome starts with the 90th-percentile correction of the median team.
+
+Only what was known at the moment counts. A job that still waits has waited at least until now, and its quantile is a
+miss once its time has passed.
 
 Source: I. Gibbs, E. Candès, "Adaptive conformal inference under distribution shift", 2021.
 """
@@ -24,43 +29,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 LAST: Final = 100
-"""Outcomes by which it is said how good estimates were."""
+"""Number of outcomes in a team's score."""
 ENOUGH: Final = 20
-"""Outcomes of a team from which on its half is corrected by them alone, and of everybody to be calibrated."""
+"""Outcomes that a team needs for a median correction of its own, and all teams together for any calibration."""
 DAY: Final = 86400.0
 DAYS: Final = 14
-"""Days of a team by which its half is corrected."""
+"""Number of last days that correct the median."""
 OF_A_DAY: Final = 20
-"""Outcomes of a team and day that count for it, its last."""
+"""Number of last outcomes of a day that count for it."""
 DOUBT: Final = 8.0
-"""Standard errors: where the median of the days is as far from 0, half of it is corrected."""
+"""In standard errors: a median error this far from 0 is corrected by half."""
 USUAL: Final = 1.0
-"""Square of the errors of days that is assumed of one day more than there are."""
+"""Prior of the variance between days: the squared deviation of one assumed additional day."""
 STEP: Final = 0.03
-"""By how much a hit lowers the logarithm of nine of ten, times 0.1; a miss raises it, times 0.9."""
+"""Step on the logarithm of the 90th percentile: a hit lowers it by 0.1 of this, a miss raises it by 0.9."""
 LEAST: Final = -3.0
 MOST: Final = 3.0
-"""Nine of ten is moved no further: from a twentieth to 20 times what the futures said."""
+"""Bounds of the logarithmic correction of the 90th percentile: from a twentieth to 20 times the simulated wait."""
 SHORTEST: Final = 30.0
-"""Waits below are as this, in seconds: nobody minds an error of them."""
+"""Shorter waits count as this, in seconds: errors below it do not matter."""
 
 
 class Outcome(NamedTuple):
-    """An earlier estimate: what the futures said, what was given, and how it came. All in seconds, but `made`."""
+    """An earlier estimate: as simulated (`raw`), as published (`given`), and its outcome, in seconds."""
 
     team: str
     made: float
     raw: Estimate
     given: Estimate
     start: float
-    """When the job started; infinite where it has not."""
+    """When the job started; infinite if it has not."""
     cancelled: bool = False
 
 
 def known(outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
-    """Return what of the outcomes is known at a moment: of a start later than now only that it is later.
+    """Return the outcomes as known at `now`: a later start counts as infinite.
 
-    Estimates that were made later, or whose time is neither over nor hit, are left out; so are cancelled jobs.
+    Left out are cancelled jobs, estimates made later, and those whose job has not started and whose median is not over.
     """
     return [
         outcome if outcome.start <= now else outcome._replace(start=inf)
@@ -72,43 +77,43 @@ def known(outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
 
 
 class Correction(NamedTuple):
-    """How estimates of a team are moved at a moment, on the scale of logarithms, and whether that calibrates them."""
+    """The correction of a team's estimates, added to the logarithm of the wait, and whether it calibrates them."""
 
     half: float = 0.0
     nine: float = 0.0
     calibrated: bool = False
 
     def of(self, raw: Estimate) -> Estimate:
-        """Return what the futures said, moved."""
-        half, nine = _moved(raw.half, self.half), _moved(raw.nine, self.nine)
+        """Return a simulated estimate, corrected."""
+        half, nine = _corrected(raw.half, self.half), _corrected(raw.nine, self.nine)
         return Estimate(half, max(half, nine))
 
 
 def corrections(teams: Iterable[str], known_ones: Sequence[Outcome], now: float) -> dict[str, Correction]:
-    """Return the correction of each team by the outcomes of everybody that are known, oldest first.
+    """Return the correction of each team, from the known outcomes of all teams, oldest first.
 
-    With fewer than `ENOUGH` of them estimates stay as they are, and are not calibrated.
+    With fewer than `ENOUGH` outcomes, estimates stay as they are and are not calibrated.
     """
     if len(known_ones) < ENOUGH:
         return dict.fromkeys(teams, Correction())
     by_team: dict[str, list[Outcome]] = {}
     for outcome in known_ones:
         by_team.setdefault(outcome.team, []).append(outcome)
-    # What holds for a team with too few outcomes of its own.
-    half, nine = _usual_error(known_ones, now), _middle(by_team.values())
+    # The correction of a team with too few outcomes of its own.
+    half, nine = _persistent_error(known_ones, now), _median_move(by_team.values())
     found = {}
     for team in teams:
         own = by_team.get(team, [])
-        own_half = _usual_error(own, now) if len(own) >= ENOUGH else half
-        own_nine = _followed(own, now)
+        own_half = _persistent_error(own, now) if len(own) >= ENOUGH else half
+        own_nine = _adapted_move(own, now)
         found[team] = Correction(own_half, nine if own_nine is None else own_nine, calibrated=True)
     return found
 
 
 def of_use(outcomes: Sequence[Outcome]) -> list[int]:
-    """Return the places of outcomes that may still count; they stand in the order in which they were made.
+    """Return the indexes of the outcomes that may still count. `outcomes` are in the order in which they were made.
 
-    These are the open ones, and of each team the last `2 * LAST` and the last `OF_A_DAY` of each day.
+    These are the open ones, and for each team the last `2 * LAST` and the last `OF_A_DAY` of each day.
     """
     settled: Counter[str] = Counter()
     of_day: Counter[tuple[str, float]] = Counter()
@@ -125,14 +130,14 @@ def of_use(outcomes: Sequence[Outcome]) -> list[int]:
     return found[::-1]
 
 
-def _moved(seconds: float, move: float) -> float:
+def _corrected(seconds: float, move: float) -> float:
     if not isfinite(seconds) or seconds <= 0 or not move:
         return seconds
     return max(seconds, SHORTEST) * exp(move)
 
 
-def _usual_error(used: Sequence[Outcome], now: float) -> float:
-    """Return the part of the median error of the last days that is no chance, by how much the days agree."""
+def _persistent_error(used: Sequence[Outcome], now: float) -> float:
+    """Return the median error of the last days, shrunk towards 0 the less the days agree."""
     days: dict[float, list[float]] = {}
     for outcome in used:
         waited = min(outcome.start, now) - outcome.made
@@ -148,14 +153,14 @@ def _usual_error(used: Sequence[Outcome], now: float) -> float:
     return usual * usual**2 / (usual**2 + doubt)
 
 
-def _middle(teams: Iterable[Sequence[Outcome]]) -> float:
-    """Return by how much nine of ten was moved last, for the team in the middle."""
+def _median_move(teams: Iterable[Sequence[Outcome]]) -> float:
+    """Return the median over the teams of the last correction of the 90th percentile."""
     moves = [_move_of(last) for own in teams if (last := _last_move(own)) is not None]
     return median(moves) if moves else 0.0
 
 
-def _followed(own: Sequence[Outcome], now: float) -> float | None:
-    """Return by how much nine of ten of a team was moved last, and a step for each hit and miss known since."""
+def _adapted_move(own: Sequence[Outcome], now: float) -> float | None:
+    """Return a team's last correction of the 90th percentile, with a step for each hit and miss known since."""
     last = _last_move(own)
     if last is None:
         return None

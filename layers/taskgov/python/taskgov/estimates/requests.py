@@ -1,6 +1,6 @@
-"""What is known of a job before it runs, and what is known of jobs that ran.
+"""What is known of a job before it runs, and of jobs that ran.
 
-Moments are seconds on any one clock, lengths are seconds.
+Times are seconds on any one clock, durations are seconds.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from typing import NamedTuple, Protocol
 
 
 class Chance(Protocol):
-    """Where numbers by chance come from: `random.Random` with a seed, so that the same seed gives the same futures."""
+    """A source of random numbers: `random.Random` with a seed, so that one seed always gives the same futures."""
 
     def random(self) -> float:
-        """Return a number from 0 up to 1, without 1."""
+        """Return a number in [0, 1)."""
         ...
 
 
 class Request(NamedTuple):
-    """Whose a job is, how many GPUs it holds, who submitted it (empty: not known), and its declared time limit."""
+    """A job's team, GPUs, submitter (empty if unknown) and declared time limit in seconds."""
 
     team: str
     gpus: int
@@ -26,9 +26,9 @@ class Request(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A job that started: for how long it ran, and whether it ended by itself.
+    """A job that started: how long it ran, and whether it ended by itself.
 
-    One that still runs, or lost its quota, ran for at least so long (`ended` is False).
+    For a job that still runs or lost its quota, `ended` is False and `seconds` is a lower bound.
     """
 
     request: Request
@@ -38,16 +38,16 @@ class Ran(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A job that came, and when."""
+    """A job and its time of arrival."""
 
     request: Request
     at: float
 
 
 def sound(ran: Ran, now: float) -> bool:
-    """Say whether a run may have been: it began before now, took no negative time and did not end after now.
+    """Return whether a run is plausible: it started before now, is not negative and did not end after now.
 
-    A clock that was set, or a damaged record, gives others; they are left out.
+    A clock that was reset or a damaged record can produce other runs, which callers leave out.
 
     Example:
         >>> sound(Ran(Request("a", 1), 10, 5, ended=True), 20), sound(Ran(Request("a", 1), 10, 50, ended=True), 20)

@@ -1,18 +1,24 @@
-"""How much longer will this job run? Laws of its group, wider groups where a group has few jobs.
+"""Draw how long a job will run, from the run times of similar jobs. Small groups borrow from wider ones.
 
-| group, the narrowest first | where |
+A *law* is the distribution of the run times of a group (`taskgov.estimates.survival`).
+
+| group, narrowest first | used if |
 | --- | --- |
 | team, owner and GPUs; team and owner | the owner is known |
 | team and GPUs; team | |
 | GPUs; everybody | |
 
-Each law counts the jobs that started last, as many as it takes for `LAST` ends of a team (or owner) and GPUs and `MORE`
-of a wider group: of a burst nearly all still run, and those that ended already are the short ones. A wider group counts
-as `WIDER` jobs of a narrower one, so that a group without history is its wider group, and one with 60 jobs is nearly
-itself alone. Of a job that runs already, the groups count by how many of their jobs got as old.
-Nothing at all is known (from a minute to a week, each length as likely as its double) with a weight of `VAGUE` beside
-the square of how many jobs everybody's law counts: with 3 jobs that is two of three draws, with 60 one of 180. So an
-estimate from a handful of records is never sharp.
+Each law takes the jobs that started last, until `LAST` of them have ended (team or owner, and GPUs) or `MORE` (wider
+groups). Taking a number of ends, not of jobs, avoids a bias: most jobs of a recent burst still run, and those that have
+ended are the short ones.
+
+Weights: a wider group counts as `WIDER` jobs of the narrower one. A group without history therefore equals its wider
+group, and one with 60 jobs hardly uses it. For a job that already runs, each group counts only its jobs that reached
+the same age.
+
+A vague prior (log-uniform from a minute to a week) has the weight `VAGUE` / (n * n + `VAGUE`), where n is the number of
+jobs in the law of everybody: two of three draws with 3 jobs, one of 180 with 60. An estimate from a handful of records
+is therefore never sharp.
 """
 
 from __future__ import annotations
@@ -36,16 +42,16 @@ VAGUE: Final = 20.0
 SHORTEST: Final = 60.0
 WEEK: Final = 7 * 86400.0
 NEXT: Final = 0.5
-"""What a job counts that runs longer than all of a group: between none, which is early, and one, which is late."""
+"""Weight of a job that runs longer than all of a group. With 0 estimates are too early, with 1 too late."""
 LONGEST: Final = 60 * 86400.0
-"""No run time that is drawn is longer."""
+"""Longest run time that is drawn, in seconds."""
 
 Group = tuple[str, ...]
-_NOTHING: Final = Law(())
+_EMPTY: Final = Law(())
 
 
 def groups_of(request: Request) -> Iterator[Group]:
-    """Give the groups of a job, the narrowest first.
+    """Yield the groups of a job, narrowest first.
 
     Example:
         >>> from taskgov.estimates.requests import Request
@@ -62,25 +68,25 @@ def groups_of(request: Request) -> Iterator[Group]:
     yield ()
 
 
-def _most(group: Group) -> int:
-    """Return of how many jobs of a group the ends count."""
+def _ends_taken(group: Group) -> int:
+    """Return how many ended jobs the law of a group takes."""
     narrow = {"team": 3, "owner": 4}
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
 
 
 class Prospect:
-    """The laws of one job from its age on, each with its weight."""
+    """The distribution of one job's total run time, given its age: a mixture of laws."""
 
     __slots__ = ("age", "laws", "limit")
 
     def __init__(self, laws: list[tuple[float, Law]], age: float, limit: float | None) -> None:
-        """Take laws, the narrowest first, with sums of weights that end at 1."""
+        """Take laws, narrowest first, each with its cumulative weight. The last weight is 1."""
         self.laws, self.age, self.limit = laws, age, limit
 
     def draw(self, which: float, part: float) -> float:
-        """Return a run time in all, in seconds, longer than the age: two numbers from 0 up to 1 say which.
+        """Return a total run time in seconds, longer than the age. `which` and `part` are random numbers in [0, 1).
 
-        `which` takes the law, `part` the place in it. Beyond the end of a law a wider one is used.
+        `which` selects the law, `part` the quantile in it. Beyond the end of a law, a wider one is used.
         """
         age, place = self.age, 0
         while place < len(self.laws) - 1 and self.laws[place][0] <= which:
@@ -96,7 +102,7 @@ class Prospect:
                 break
             rest = law.longer_than(law.last)
             part, age = 1.0 - target / rest, max(age, law.last)
-        if seconds is None and age > 0:  # nobody is known to have run longer: the longer it ran, the longer it will
+        if seconds is None and age > 0:  # no known job ran longer: the longer it has run, the longer it will run
             seconds = max(age, SHORTEST) / sqrt(max(1.0 - part, 1e-9))
         elif seconds is None:
             seconds = SHORTEST * (WEEK / SHORTEST) ** part
@@ -105,7 +111,7 @@ class Prospect:
 
 
 class RunTimes:
-    """The laws of all groups of a history; runs that cannot have been by `now` are left out."""
+    """The laws of all groups of a history. Runs that are not plausible at `now` are left out."""
 
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
         self._seen: dict[Group, list[tuple[float, bool]]] = {(): []}
@@ -113,24 +119,24 @@ class RunTimes:
         for ran in sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True):
             for group in groups_of(ran.request):
                 seen = self._seen.setdefault(group, [])
-                if ended[group] < _most(group):
+                if ended[group] < _ends_taken(group):
                     seen.append((ran.seconds, ran.ended))
                     ended[group] += ran.ended
         self._laws: dict[Group, Law] = {}
 
     def law(self, group: Group) -> Law:
-        """Return the law of a group; one of nobody has no steps."""
+        """Return the law of a group. The law of an empty group has no steps."""
         law = self._laws.get(group)
         if law is None:
             law = self._laws[group] = Law(self._seen.get(group, ()), next_one=NEXT)
         return law
 
     def known(self, team: str) -> int:
-        """Return how many of a team's jobs its law counts."""
+        """Return the number of jobs in a team's law."""
         return self.law(("team", team)).count
 
     def prospect(self, request: Request, age: float = 0.0) -> Prospect:
-        """Return the law of a job of this age, 0 for one that has not started."""
+        """Return the distribution of a job's run time. `age`: seconds that it has run, 0 if it has not started."""
         laws = [self.law(group) for group in groups_of(request)]
         shares: list[float] = []
         wider, counts, something = 1.0, 0.0, 0.0
@@ -146,4 +152,4 @@ class RunTimes:
             if share:
                 left *= 1.0 - share
                 found.append((something * (1.0 - left), law))
-        return Prospect([*found, (1.0, _NOTHING)], age, request.limit)
+        return Prospect([*found, (1.0, _EMPTY)], age, request.limit)

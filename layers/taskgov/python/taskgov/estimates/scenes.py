@@ -1,4 +1,4 @@
-"""From a snapshot to the queue that futures start from (`taskgov.estimates`): who runs, who waits, who may come."""
+"""Build the queue that futures start from, from a snapshot: its running and waiting jobs, and possible arrivals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What a record says of a workload that its object does not: whose it is, and how long it ran before."""
+    """What the record of work adds to a workload's object: its owner, and how long it ran before."""
 
     owner: str = ""
     ran: float = 0.0
@@ -42,13 +42,13 @@ _UNKNOWN: Final = Background()
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The queue of a snapshot: the scene of its futures; key and UID of each job in it, in the scene's order."""
+    """The queue of a snapshot: the scene of its futures, and key and UID of each job, in the scene's order."""
 
     scene: Scene
     keys: tuple[str, ...]
     uids: tuple[str, ...]
     runs: tuple[Ran, ...]
-    """How long those who run have run so far."""
+    """The running jobs, with the time that they have run so far."""
 
 
 def queue_of(
@@ -56,9 +56,9 @@ def queue_of(
 ) -> Queue:
     """Return the queue of a snapshot.
 
-    `said` are run times in all that somebody gave, by Kueue's key; `backgrounds` are what a record says, by UID.
-    Evicted workloads that still hold quota wait again. Raises `KeyError` or `ValueError` for objects that cannot be
-    read.
+    `said` are total run times that somebody gave, by Kueue's key. `backgrounds` come from the record of work, by UID.
+    Evicted workloads that still hold quota count as waiting. Raises `KeyError` or `ValueError` for objects that cannot
+    be read.
     """
     now = instant(snapshot.taken_at)
     classes = {item["metadata"]["name"]: int(item["value"]) for item in snapshot.kueue.priority_classes}
@@ -80,7 +80,7 @@ def queue_of(
 
 
 def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, about: Background) -> Present | None:
-    """Return a workload as futures begin with it; None for one that is over, or is not to run."""
+    """Return a workload as futures begin with it; None if it has finished or is deactivated."""
     status = item.get("status") or {}
     true = {kind: condition for kind, condition in read_conditions(status).items() if condition.status}
     if "Finished" in true or (item.get("spec") or {}).get("active") is False:
@@ -91,7 +91,7 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, a
     request = Request(named(item).team, _gpus(workload), about.owner, None if most is None else float(most))
     if admission is None:
         return Present(workload, request, ran=about.ran)
-    since = min(true["QuotaReserved"].since, now)  # a clock that is ahead of the snapshot's
+    since = min(true["QuotaReserved"].since, now)  # the clock of the cluster may be ahead
     return Present(workload, request, Held(admission, since), max(about.ran, (now - since) / SECOND))
 
 
@@ -123,7 +123,7 @@ def _of(kind: str, items: tuple[KubernetesObject, ...]) -> list[dict[str, Any]]:
 
 
 class _Newcomers:
-    """Makes workloads of arrivals: the accelerators of a team's queue, by HyperPod's names; None for other teams."""
+    """Turns arrivals into workloads of their team's queue (HyperPod's names); None for teams without such a queue."""
 
     def __init__(self, setting: Setting) -> None:
         resources = {

@@ -1,8 +1,9 @@
-"""How good were estimates? The rules were fixed before anything was tuned.
+"""Score how accurate estimates were. The rules were fixed before any parameter was tuned.
 
-* An estimate's quantile is hit where the job started within its time, and a miss once its time has passed.
-* Estimates of cancelled jobs, and those whose time is neither over nor hit, are counted apart.
-* Ratios leave out estimates that say 0, and those beyond the horizon.
+* A quantile is hit if the job started within its time, and missed once its time has passed.
+* Estimates of cancelled jobs, and open ones, are counted separately. An estimate is open if its job has not started and
+  its time is not over.
+* Ratios ignore estimates of 0 and those beyond the horizon.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FACTOR: Final = 2.0
 
 
 class Scored(NamedTuple):
-    """An estimate with its outcome: `waited` seconds from it to the start, or to the end of what is known."""
+    """An estimate with its outcome. `waited` is the seconds from it to the start, or to the last known moment."""
 
     team: str
     estimate: Estimate
@@ -31,23 +32,23 @@ class Scored(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What many estimates come to; parts of 1, NaN where nothing counts."""
+    """The score of many estimates. Fractions are from 0 to 1; NaN if no estimate counts."""
 
     number: int
     half: float
-    """Part of them whose half was hit."""
+    """Fraction whose median was hit."""
     nine: float
     within: float
-    """Part of those at submission whose half is within a factor of 2 of the wait."""
+    """Fraction of estimates at submission whose median is within a factor of 2 of the wait."""
     error: float
-    """Median of how far the half is from the wait, in seconds."""
+    """Median absolute error of the median, in seconds."""
     spread: float
-    """Median at submission of nine times of ten divided by half."""
+    """Median ratio of the 90th percentile to the median, for estimates at submission."""
     cancelled: int
     open: int
-    """Still waiting, with its time not yet over: neither hit nor miss."""
+    """Neither hit nor missed yet."""
     beyond: int
-    """Given no moment: the half is beyond the horizon."""
+    """The median is beyond the horizon."""
 
 
 def score(scored: Iterable[Scored]) -> Score:
@@ -73,7 +74,7 @@ def score(scored: Iterable[Scored]) -> Score:
 
 
 def by_team(scored: Iterable[Scored], least: int = 100) -> dict[str, Score]:
-    """Return the score of each team with at least so many estimates, by name."""
+    """Return the score of each team with at least `least` estimates, by name."""
     teams: dict[str, list[Scored]] = {}
     for job in scored:
         teams.setdefault(job.team, []).append(job)
@@ -81,7 +82,7 @@ def by_team(scored: Iterable[Scored], least: int = 100) -> dict[str, Score]:
 
 
 def _hit(job: Scored, seconds: float) -> bool | None:
-    """Say whether the job started in time; None where it is not known yet, or no moment was given."""
+    """Return whether the job started in time; None if this is not known yet, or the quantile is beyond the horizon."""
     if not isfinite(seconds):
         return None
     if job.waited > seconds:

@@ -1,1 +1,1 @@
-"""The record of work: one record for each attempt of a workload, what quotas were used for, and when nobody looked."""
+"""The record of work: the attempts of workloads, how quotas were used, and when a cluster was measured."""

@@ -1,7 +1,9 @@
-"""One attempt of a workload: from when it begins to wait until it finishes, is evicted or is gone.
+"""One attempt of a workload: from the time it begins to wait until it finishes, is evicted or is deleted.
 
-A workload that is evicted waits again: that is its next attempt. Of the job only the stem of its name is kept, its kind
-and what it requests; no command, no environment, no image.
+After an eviction the workload waits again: that is its next attempt. Of the job, only the stem of its name, its kind
+and its requests are recorded; no command, environment or image.
+
+A *look* is one read of the cluster (`docs/work.md`).
 """
 
 from dataclasses import dataclass
@@ -15,83 +17,83 @@ class End(StrEnum):
     """How an attempt ended: stable tokens."""
 
     FINISHED = "finished"
-    """The job ended, with success or without."""
+    """The job ended, successfully or not."""
     EVICTED = "evicted"
-    """It lost its quota: preempted, deactivated, its pods were not ready in time, ..."""
+    """It lost its quota: it was preempted or deactivated, its pods were not ready in time, ..."""
     GONE = "gone"
-    """The Workload was deleted before it ended: when is known to a look."""
+    """The Workload was deleted before it ended. The time is that of the first look without it."""
     UNSEEN = "unseen"
-    """It began and ended between two looks: only that there was one is known."""
+    """It began and ended between two looks. Nothing else about it is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What an attempt holds of one instance type (what it requests, while it waits), in base units."""
+    """What an attempt holds of one instance type (while it waits: what it requests), in base units."""
 
     instance_type: str
-    """"" where it waits and names none."""
+    """Empty if it waits and names none."""
     resource: ResourceName
     amount: int
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. Moments are aware, in UTC, to the second as Kueue writes them."""
+    """One attempt. Times are timezone-aware, in UTC, with whole seconds as Kueue writes them."""
 
     uid: str
-    """Of the Workload."""
+    """UID of the Workload."""
     number: int
-    """1 for the first; counts on with each eviction. Too low where evictions were never seen and Kueue counts none."""
+    """1 for the first, plus 1 for each eviction. Too low if evictions were missed and Kueue does not count them."""
     team: str
     owner: str | None
-    """Whose it is by the job's label or annotation: a name, a hash of it, or None (`taskgov.work.owners`)."""
+    """The owner named by the job's label or annotation: a name, its hash, or None (`taskgov.work.owners`)."""
     stem: str
-    """The job's name without what counts its runs (`taskgov.work.stems`)."""
+    """The job's name without run numbers and the like (`taskgov.work.stems`)."""
     kind: str
-    """The kind of the job; `Workload` where nothing owns it."""
+    """The kind of the job; `Workload` if the Workload has no owner."""
     priority_class: str | None
     priority: int
     held: tuple[Held, ...]
-    """Accelerators; cpu where it has none."""
+    """Accelerators; CPU if it has none."""
     max_seconds: int | None
     """`spec.maximumExecutionTimeSeconds` of the Workload."""
     created: datetime
     """When the Workload was created."""
     queued: datetime
-    """Since when this attempt waits: since its creation, or the end of the attempt before."""
+    """When this attempt began to wait: at the creation, or at the end of the previous attempt."""
     admitted: datetime | None = None
-    """None: it never was, or nobody saw it."""
+    """None if it was never admitted, or the admission was not seen."""
     ended: datetime | None = None
     """None while it waits or runs."""
     end: End | None = None
     reason: str = ""
-    """Why, in Kueue's words: `Preempted/InCohortReclamation`, `Deactivated`, `Succeeded`, `Failed`, ..."""
+    """Kueue's reason of the end: `Preempted/InCohortReclamation`, `Deactivated`, `Succeeded`, `Failed`, ..."""
     inferred: tuple[str, ...] = ()
-    """Fields that no condition says: they are concluded, and off by one look at most."""
+    """Fields that no condition states. They are inferred, and off by at most one look."""
 
     @property
     def identity(self) -> tuple[str, str, int]:
-        """What makes an ended attempt this one, for every writer: its Workload and its end.
+        """The identity of an ended attempt, the same for every writer: its Workload and its end.
 
-        Where the end is concluded, several may have the same: then its number says which it is.
+        Several attempts may share an inferred end. The number then distinguishes them.
         """
         ended = "" if self.ended is None else self.ended.isoformat()
         return self.uid, ended, self.number if "ended" in self.inferred else 0
 
     @property
     def accelerators(self) -> int:
-        """How many it holds or requests; a partition (MIG) counts as one."""
+        """Number of accelerators that it holds or requests. A partition (MIG) counts as one."""
         return sum(held.amount for held in self.held if is_accelerator(held.resource))
 
     @property
     def instance_type(self) -> str:
-        """The type of which it holds most; "" where it names none."""
+        """The type of which it holds most; empty if it names none."""
         most = max(self.held, key=lambda held: (held.amount, held.instance_type), default=None)
         return most.instance_type if most else ""
 
     @property
     def run_seconds(self) -> int | None:
-        """How long it ran; None where it has not ended, or is not known to have run."""
+        """How long it ran; None if it has not ended, or no admission is known."""
         if self.ended is None or self.admitted is None:
             return None
         return max(0, int((self.ended - self.admitted).total_seconds()))

@@ -1,10 +1,16 @@
-"""A day of the record: what ended in it, when it was measured, and how quotas stood. JSON lines in gzip.
+"""A day of the record: attempts that ended, measured time, and how quotas stood. JSON lines in gzip.
 
-`work/<cluster>/<day>.jsonl.gz`, days in UTC. Each line is an object whose member `record` says what it is: `attempt`
-(camelCase members of `Attempt`), `measured` (from, to), `standing` (what changed: rows of team, type, resource and the
-numbers of `Line`; type, resource and capacity), and first `day` with the form. Athena reads it as it is.
+The file is `work/<cluster>/<day>.jsonl.gz`, with days in UTC. Each line is an object; `record` names its kind:
 
-Writing is adding: whatever is written twice is there once, so that nobody has to know who wrote what before.
+| `record` | members |
+| --- | --- |
+| `day` (first line) | the day, and `form`, the version of the format |
+| `attempt` | those of `Attempt`, in camelCase |
+| `measured` | `from`, `to` |
+| `standing` | what changed: rows of team, type, resource and numbers of `Line`; rows of type, resource, capacity |
+
+Athena can read these files directly. Records are merged, and duplicates are stored once, so several writers need no
+coordination.
 """
 
 import gzip
@@ -21,29 +27,29 @@ from taskgov.work.standing import Line, Standing
 
 FORM: Final = 1
 KEY: Final = "work/{}/{}.jsonl.gz"
-"""Of a cluster's name and a day."""
+"""Format with the cluster's name and the day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Part of the record, of one day or of a few."""
+    """A part of the record, of one day or several."""
 
     attempts: tuple[Attempt, ...] = ()
-    """Ended ones, by the moment they ended."""
+    """Ended attempts, by end."""
     measured: tuple[Span, ...] = ()
     standings: tuple[Standing, ...] = ()
-    """By moment; the first of a day is whole."""
+    """By time. The first of a day is whole."""
 
     def __bool__(self) -> bool:
-        """Say whether anything is in it."""
+        """Return whether it has any record."""
         return bool(self.attempts or self.measured or self.standings)
 
     def with_(self, more: "Day") -> "Day":
-        """Return both together."""
+        """Return both parts, merged."""
         return joined((self, more))
 
     def by_day(self) -> "dict[date, Day]":
-        """Return it cut at the midnights in it."""
+        """Return the records by day, cut at midnight (UTC)."""
         days: dict[date, Day] = {}
 
         def add(day: date, part: Day) -> None:
@@ -62,7 +68,7 @@ class Day:
         return days
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Return it as JSON's own types, an object a line."""
+        """Yield one JSON object for each line of the file."""
         for span in self.measured:
             yield {"record": "measured", "from": stamp(span.start), "to": stamp(span.end)}
         for standing in self.standings:
@@ -72,7 +78,7 @@ class Day:
 
     @classmethod
     def of_lines(cls, lines: Iterable[Mapping[str, Any]]) -> Self:
-        """Read what `lines` returned. Raises LookupError, TypeError, ValueError for anything else."""
+        """Read what `lines` yields. Raises `LookupError`, `TypeError` or `ValueError` for anything else."""
         attempts, measured, standings = [], [], []
         for line in lines:
             match line["record"]:
@@ -88,12 +94,12 @@ class Day:
 
 
 def joined(parts: Iterable[Day]) -> Day:
-    """Return all together. Of an attempt that is in several, the record that had to conclude least counts."""
+    """Return all parts, merged. Of several records of one attempt, the one with the fewest inferred fields is kept."""
     some = tuple(parts)
     attempts: dict[tuple[str, str, int], Attempt] = {}
     for attempt in (attempt for part in some for attempt in part.attempts):
         known = attempts.get(attempt.identity)
-        if known is None or _unknown(attempt) < _unknown(known):
+        if known is None or _fields_unknown(attempt) < _fields_unknown(known):
             attempts[attempt.identity] = attempt
     standings = {standing.at: standing for part in some for standing in part.standings}
     return Day(
@@ -104,14 +110,14 @@ def joined(parts: Iterable[Day]) -> Day:
 
 
 def to_bytes(part: Day, day: date) -> bytes:
-    """Return the file of a day: the same day gives the same bytes."""
+    """Return the file of a day. Equal records give equal bytes."""
     head = {"record": "day", "form": FORM, "day": day.isoformat()}
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in (head, *part.lines()))
     return gzip.compress(text.encode(), mtime=0)
 
 
 def from_bytes(stored: bytes) -> Day:
-    """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+    """Read what `to_bytes` wrote. Raises `ValueError` for anything else, including another `form`."""
     try:
         head, *lines = map(json.loads, gzip.decompress(stored).splitlines())
         if head["form"] != FORM:
@@ -127,7 +133,7 @@ def midnight(day: date) -> datetime:
 
 
 def days_between(start: datetime, end: datetime) -> Iterator[date]:
-    """Yield the days that a time has a part of, in UTC."""
+    """Yield the days (UTC) that a period overlaps."""
     day, last = start.astimezone(UTC).date(), (end - timedelta(microseconds=1)).astimezone(UTC).date()
     while day <= last:
         yield day
@@ -135,7 +141,7 @@ def days_between(start: datetime, end: datetime) -> Iterator[date]:
 
 
 def attempt_data(attempt: Attempt) -> dict[str, Any]:
-    """Return an attempt in JSON's own types; what says nothing is left out."""
+    """Return an attempt as JSON types, without empty values."""
     data = {
         "uid": attempt.uid,
         "number": attempt.number,
@@ -182,7 +188,7 @@ def attempt_of(data: Mapping[str, Any]) -> Attempt:
 
 
 def standing_data(standing: Standing) -> dict[str, Any]:
-    """Return a standing in JSON's own types."""
+    """Return a standing as JSON types."""
     return {
         "at": stamp(standing.at),
         "whole": standing.whole,
@@ -202,12 +208,12 @@ def standing_of(data: Mapping[str, Any]) -> Standing:
 
 
 def stamp(at: datetime) -> str:
-    """Return a moment as Kubernetes writes it: UTC, whole seconds."""
+    """Return a time as Kubernetes writes it: UTC, whole seconds."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def moment(text: str) -> datetime:
-    """Read what `stamp` wrote. Raises `ValueError`."""
+    """Read what `stamp` wrote. Raises `ValueError` for anything else, and for a time without a time zone."""
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise ValueError(f"{text} has no time zone")
@@ -218,5 +224,5 @@ def _ended(attempt: Attempt) -> datetime:
     return attempt.ended or attempt.queued
 
 
-def _unknown(attempt: Attempt) -> int:
+def _fields_unknown(attempt: Attempt) -> int:
     return len(attempt.inferred) + (attempt.admitted is None)

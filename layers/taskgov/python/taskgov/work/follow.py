@@ -1,4 +1,4 @@
-"""What became of attempts, and of quotas, between the last look and this one? Memory and look in, memory out."""
+"""Update the record of work with one look: a pure function of the memory and the look (a read of the cluster)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -13,40 +13,42 @@ from taskgov.work.memory import WorkMemory
 from taskgov.work.standing import Standing
 
 LATE: Final = 1.5
-"""A look that comes later than this many periods after the one before leaves a gap: more than a jitter."""
+"""A look more than this many periods after the previous one leaves a gap in the measured time."""
 ENDS_KEPT: Final = timedelta(days=35)
-"""Attempts that ended longer ago than this are not written down when they are seen first."""
+"""An attempt that ended longer ago when it is first seen is not recorded."""
 CLOCK_WRONG: Final = timedelta(hours=1)
-"""A look that is this much older than the last one shows that the clock was wrong then."""
+"""If a look is older than the last one by at least this, the clock was wrong at the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look saw."""
+    """What one read of the cluster found."""
 
     at: datetime
     period: timedelta
-    """How often looks come."""
+    """The scheduled time between looks."""
     states: Collection[WorkloadFacts]
-    """All Workloads that can be read, with their attempts."""
+    """All readable Workloads, with their attempts."""
     standing: Standing
     told: Collection[Told] = ()
-    """What became of them since the look before, in order, as far as it was reported."""
+    """Reported changes of Workloads since the previous look, in order."""
     unreadable: frozenset[tuple[str, str]] = frozenset()
-    """Namespace and name of Workloads that are there and cannot be read."""
+    """Namespace and name of Workloads that exist and cannot be read."""
 
 
 def advance(memory: WorkMemory, look: Look) -> WorkMemory:
-    """Return the memory after a look. One that is older than the last adds nothing: the last saw all that it saw.
+    """Return the memory after a look. A look that is older than the last one changes nothing.
 
-    Where it is older by an hour and more, the clock was wrong at the last one: what was measured then and is in no
-    file yet is left out, and time begins with this look.
+    If it is older by an hour or more (`CLOCK_WRONG`), the clock was wrong at the last look. Measured time after this
+    look that is in no file yet is then dropped, and measuring begins again with this look.
     """
     at = whole_second(look.at)
     if memory.at is not None and at < memory.at:
         if memory.at - at < CLOCK_WRONG:
             return memory
-        memory = replace(memory, at=None, standing=None, written_at=None, unwritten=_until(memory.unwritten, at))
+        memory = replace(
+            memory, at=None, standing=None, written_at=None, unwritten=_measured_until(memory.unwritten, at)
+        )
     course = Course(at, dict(memory.tracked))
     for told in look.told:
         course.take(told.facts)
@@ -67,8 +69,8 @@ def advance(memory: WorkMemory, look: Look) -> WorkMemory:
     return replace(memory, at=at, standing=standing, tracked=course.tracked, unwritten=joined((memory.unwritten, new)))
 
 
-def _until(part: Day, at: datetime) -> Day:
-    """Return what of a part of the record was measured up to a moment, with all attempts."""
+def _measured_until(part: Day, at: datetime) -> Day:
+    """Return a part of the record without the time and standings measured after a moment. All attempts stay."""
     measured = (span.within(span.start, at) for span in part.measured)
     standings = (standing for standing in part.standings if standing.at <= at)
     return Day(part.attempts, tuple(span for span in measured if span), tuple(standings))
@@ -79,14 +81,14 @@ def _is_late(memory: WorkMemory, at: datetime, period: timedelta) -> bool:
 
 
 def _measured(memory: WorkMemory, at: datetime, period: timedelta) -> tuple[Span, ...]:
-    """Return the time that the look before stands for: until this one, or a period where this one is late."""
+    """Return the time that the previous look counts for: until this one, or one period if this one is late."""
     if memory.at is None or memory.at == at:
         return ()
-    return (Span(memory.at, memory.at + _second_part(period) if _is_late(memory, at, period) else at),)
+    return (Span(memory.at, memory.at + _whole_seconds(period) if _is_late(memory, at, period) else at),)
 
 
 def _standings(memory: WorkMemory, now: Standing, period: timedelta) -> tuple[Standing, ...]:
-    """Return what is another than at the look before. After a gap, and at the beginning of a day, it is given whole."""
+    """Return the changes since the previous look. After a gap and at the start of a day, the whole standing."""
     before = memory.standing
     if before is None or memory.at is None or _is_late(memory, now.at, period):
         return (now,)
@@ -98,5 +100,5 @@ def _standings(memory: WorkMemory, now: Standing, period: timedelta) -> tuple[St
     return (change,) if change else ()
 
 
-def _second_part(period: timedelta) -> timedelta:
+def _whole_seconds(period: timedelta) -> timedelta:
     return timedelta(seconds=int(period.total_seconds()))

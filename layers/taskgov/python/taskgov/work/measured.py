@@ -1,4 +1,4 @@
-"""When was a cluster measured? Spans of time, apart and in order; what lies between them is not known."""
+"""The time in which a cluster was measured: disjoint spans, in order. Nothing is known of the gaps."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A time from `start` up to `end`."""
+    """The time from `start` up to, but not including, `end`."""
 
     start: datetime
     end: datetime
 
     @property
     def seconds(self) -> int:
-        """How long it is."""
+        """Length in seconds."""
         return int((self.end - self.start) / timedelta(seconds=1))
 
     def within(self, start: datetime, end: datetime) -> "Span | None":
-        """Return what of it lies between two moments."""
+        """Return the part between two times; None if there is none."""
         first, last = max(self.start, start), min(self.end, end)
         return Span(first, last) if first < last else None
 
 
 def union(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the time that any of the spans covers: spans that touch are one.
+    """Return the union of spans. Spans that touch are merged.
 
     Example:
         >>> noon = datetime(2026, 11, 20, 12)
@@ -43,5 +43,5 @@ def union(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def clipped(spans: Iterable[Span], start: datetime, end: datetime) -> tuple[Span, ...]:
-    """Return what of the spans lies between two moments."""
+    """Return the parts of spans between two times."""
     return tuple(part for span in spans if (part := span.within(start, end)))

@@ -1,7 +1,8 @@
-"""What the record of work needs from one look to the next, and what of it is not in the files of days yet.
+"""The state of the record of work between two looks, and the records that are in no day's file yet.
 
-One document for each cluster, `memory/<cluster>/work.json.gz`. Without it nothing is guessed: what Workloads still say
-is written down again (and is there once), and the time since the last look was not measured.
+One document for each cluster, `memory/<cluster>/work.json.gz`. If it is lost, nothing is guessed: the conditions of
+existing Workloads are recorded again (duplicates are stored once), and the time since the last look counts as not
+measured.
 """
 
 import gzip
@@ -23,35 +24,35 @@ KEY: Final = "memory/{}/work.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """A Workload that is there, and its last attempt that is known, ended or not."""
+    """An existing Workload, and its last known attempt, ended or not."""
 
     namespace: str
     name: str
     attempt: Attempt
     latest: Instant = 0
-    """When a condition of it changed last, in the last state that is known."""
+    """When one of its conditions last changed, in the last known state."""
     evictions: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> how often, as Kueue counts them (`status.schedulingStats`)."""
+    """Reason -> number of evictions, as counted by Kueue (`status.schedulingStats`)."""
     past_seconds: int | None = None
-    """How long its earlier admissions took together, as Kueue counts it."""
+    """Total seconds of its earlier admissions, as counted by Kueue (`accumulatedPastExecutionTimeSeconds`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkMemory:
-    """What is kept of a cluster. `at` is the last look, None before the first."""
+    """The memory of one cluster. `at` is the time of the last look, None before the first."""
 
     at: datetime | None = None
     standing: Standing | None = None
-    """At the last look, whole."""
+    """The whole standing at the last look."""
     tracked: Mapping[str, Tracked] = field(default_factory=dict)
-    """By uid."""
+    """By UID."""
     unwritten: Day = field(default_factory=Day)
-    """What is not in the files of days yet."""
+    """Records that are in no day's file yet."""
     written_at: datetime | None = None
-    """When those were last written."""
+    """When day files were last written."""
 
     def to_bytes(self) -> bytes:
-        """Return the document: the same memory gives the same bytes."""
+        """Return the document. Equal memories give equal bytes."""
         document = {
             "form": FORM,
             "at": self.at and stamp(self.at),
@@ -64,7 +65,7 @@ class WorkMemory:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, also for another form."""
+        """Read what `to_bytes` wrote. Raises `ValueError` for anything else, including another `form`."""
         try:
             document = json.loads(gzip.decompress(stored))
             if document["form"] != FORM:

@@ -1,6 +1,6 @@
-"""By which name does the record of work keep the owner of a job? As it is, as a keyed hash, or not at all.
+"""How the record of work stores the owner of a job: by name, as a keyed hash, or not at all.
 
-A hash without a key hides nothing: anyone with a list of people can try them all.
+A hash without a key protects no one: anyone with a list of names can hash them all and compare.
 """
 
 import hmac
@@ -12,13 +12,13 @@ from taskgov.snapshot.model import KubernetesObject
 
 KEY_BYTES: Final = 32
 HASH_LETTERS: Final = 16
-"""64 bits: enough that no two people of a company share a hash."""
+"""64 bits: enough that two people of a company never share a hash in practice."""
 MOST_LETTERS: Final = 253
-"""Of a name: an annotation may have 256 KiB, and each look keeps the owner of every workload."""
+"""Most characters of a name. An annotation can have 256 KiB, and the memory has the owner of each workload."""
 
 
 class Naming(StrEnum):
-    """How owners' names are kept: the parameter `WorkOwners`."""
+    """How owners' names are stored: the values of the parameter `WorkOwners`."""
 
     PLAIN = "plain"
     HASHED = "hashed"
@@ -26,16 +26,16 @@ class Naming(StrEnum):
 
 
 def name_of(item: KubernetesObject, label: str) -> str | None:
-    """Return the owner that a Workload's annotation or label names; None where it names none."""
+    """Return the owner that a Workload's annotation, or else its label, names; None if there is none."""
     metadata = item["metadata"]
     found = ((metadata.get(place) or {}).get(label) for place in ("annotations", "labels"))
     return next((value[:MOST_LETTERS] for value in found if isinstance(value, str) and value), None)
 
 
 def named(name: str, naming: Naming, key: bytes) -> str | None:
-    """Return how a name is kept: itself, its keyed hash (HMAC-SHA-256, cut), or None.
+    """Return the name as it is stored: itself, its keyed hash (HMAC-SHA-256, cut to 64 bits), or None.
 
-    Raises `ValueError` for a hash without a key.
+    Raises `ValueError` if it should be hashed and the key is empty.
 
     Example:
         >>> named("ana", Naming.HASHED, b"a key"), named("ana", Naming.NONE, b"")

@@ -1,4 +1,4 @@
-"""How do quotas stand, as the record of work keeps it? The leading resource of each instance type, team by team."""
+"""Build the standing of quotas for the record of work: each team, with the leading resource of each instance type."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from taskgov.work.standing import NOTHING, Line, Place, Standing
 
 
 def standing_of(usage: ClusterUsage, kueue: KueueObjects, at: datetime) -> Standing:
-    """Return how quotas stand at a look. Queues of one team are one line."""
+    """Return how quotas stand at a look. The queues of one team are summed into one line."""
     waiting = waiting_demand(kueue)
     lines: dict[Place, Line] = {}
     for line in (team.usage for team in usage.teams if team.leading):

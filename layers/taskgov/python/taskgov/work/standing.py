@@ -1,8 +1,7 @@
 """How quotas stand at one look: what teams are guaranteed, use, borrow, lend and wait for, and what nodes offer.
 
-What is kept are changes. A standing holds until the next change, as long as looks follow each other
-(`taskgov.work.measured`). Amounts are in base units of the resource that leads for the type: accelerators, or cpu (in
-milli) where it has none.
+Only changes are stored. A standing is valid until the next change, within measured time (`taskgov.work.measured`).
+Amounts are in base units of the type's leading resource: accelerators, or CPU (in milli) if it has none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,9 +12,9 @@ from typing import Final, TypeVar
 from taskgov.quantities import ResourceName
 
 Kind = tuple[str, ResourceName]
-"""An instance type and the resource of it."""
+"""Instance type and resource."""
 Place = tuple[str, str, ResourceName]
-"""A team, an instance type and its resource."""
+"""Team, instance type and resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Line:
     lent: int = 0
     over_quota: int = 0
     waiting: int = 0
-    """What its waiting work requests of this type."""
+    """What the team's waiting workloads request of this type."""
 
     @property
     def own(self) -> int:
@@ -37,7 +36,7 @@ class Line:
 
     @property
     def idle(self) -> int:
-        """What neither the team nor a borrower uses of its guarantee."""
+        """The part of its guarantee that neither the team nor a borrower uses."""
         return self.guaranteed - self.own - self.lent
 
 
@@ -48,24 +47,24 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How quotas stand from a moment on: the whole of it, or what is another than before."""
+    """How quotas stand from `at` on: the whole state, or only what changed."""
 
     at: datetime
     lines: Mapping[Place, Line] = field(default_factory=dict)
-    """A team without anything of a type has no line; in a change, it has one of nothing if it had one before."""
+    """A team with nothing of a type has no line. In a change, a line of zeros removes an earlier one."""
     capacity: Mapping[Kind, int] = field(default_factory=dict)
-    """What healthy nodes offer; nothing where there are none."""
+    """What healthy nodes offer. A type without healthy nodes is left out."""
     whole: bool = True
-    """Without it, what is not named is as it was before."""
+    """If False, what is not named is unchanged."""
 
     def since(self, before: "Standing") -> "Standing | None":
-        """Return what is another than in a whole standing before this one; None where nothing is."""
+        """Return the changes since an earlier whole standing; None if there are none."""
         lines = _changed(before.lines, self.lines, NOTHING)
         capacity = _changed(before.capacity, self.capacity, 0)
         return Standing(self.at, lines, capacity, whole=False) if lines or capacity else None
 
     def after(self, before: "Standing") -> "Standing":
-        """Return the whole standing after this one, which is whole itself or a change of the one before."""
+        """Return the whole standing: this one if it is whole, otherwise `before` with these changes."""
         if self.whole:
             return self
         lines = {place: line for place, line in {**before.lines, **self.lines}.items() if line != NOTHING}
@@ -74,7 +73,7 @@ class Standing:
 
 
 def whole_ones(standings: Iterable[Standing]) -> Iterator[Standing]:
-    """Yield each standing as a whole, in their order; a change without one before it counts from nothing."""
+    """Yield each standing as a whole, in order. A change without a predecessor starts from an empty standing."""
     before: Standing | None = None
     for standing in standings:
         before = standing.after(before or replace(standing, lines={}, capacity={}, whole=True))

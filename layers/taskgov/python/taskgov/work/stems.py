@@ -1,7 +1,7 @@
-"""The stem of a job's name: what its runs have in common, without numbers, dates and random endings.
+"""The stem of a job's name: the common part of its runs, without numbers, dates and random suffixes.
 
-Durations are compared by stem, and the record keeps no full names. Which endings are left out is taskgov's choice; a
-size such as `70b` stays, for jobs of another size take another time.
+Run times are compared by stem, and the record has no full names. Which suffixes are removed is taskgov's own choice. A
+size such as `70b` stays, because jobs of another size take another time.
 """
 
 import re
@@ -13,13 +13,13 @@ _OF_A_RUN: Final = re.compile(
     r"\d+"  # a number, a date
     r"|\d+t\d+z?"  # a time, as 20261101t120000z
     r"|(?:run|job|try|trial|attempt|exp|seed|retry|v|r|n|e|t)\d+"
-    r"|[bcdfghjklmnpqrstvwxz2456789]{5}"  # what Kubernetes adds for `generateName`
+    r"|[bcdfghjklmnpqrstvwxz2456789]{5}"  # the suffix that Kubernetes adds for `generateName`
     r"|(?=[a-f]*\d)[0-9a-f]{7,}",  # a commit, a digest
 )
 
 
 def stem_of(name: str) -> str:
-    """Return the stem of a job's name; at least its first part stays.
+    """Return the stem of a job's name. At least its first part stays.
 
     Example:
         >>> [stem_of(name) for name in ("qwen3-sft-20261101-8x2kz", "llama-70b-run12", "eval_007", "42", "train")]

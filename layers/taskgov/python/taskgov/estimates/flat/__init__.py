@@ -1,5 +1,5 @@
-"""Futures of a flat queue on plain numbers: one cohort or lone queue, one flavor and resource, fair sharing.
+"""Fast futures of a flat queue: one cohort or single queue, one flavor and resource, fair sharing.
 
-The decisions of `taskgov.futures`, in functions on lists of numbers. Run times are drawn when a job starts, arrivals
-six hours at a time, so that a future costs only as much as it is played: milliseconds with hundreds of waiting jobs.
+Implements the decisions of `taskgov.futures` on lists of numbers. Run times are drawn when a job starts, and arrivals
+in blocks of six hours, so a future costs only as much as is simulated: milliseconds with hundreds of waiting jobs.
 """

@@ -1,4 +1,4 @@
-"""What does one cycle decide? One head of each queue (`taskgov.futures.cycling`), on lists of numbers."""
+"""One scheduling cycle, with one head of each queue (`taskgov.futures.cycling`), on lists of numbers."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def notice(t: Terms, s: State, look: int, now: int) -> int:
 
 
 class Lots(NamedTuple):
-    """What the run times of one future are drawn from."""
+    """The source of one future's run times."""
 
     lasting: Lasting
     shared: Sequence[float]
-    """What the jobs of each team have in common."""
+    """The shared factor of each team's jobs."""
     luck: list[int]
 
 
 def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> None:
-    """Look at one head of each queue: admit, preempt, or mark as inadmissible."""
+    """Process one head of each queue: admit, preempt, or mark as inadmissible."""
     s.taken.clear()
     entries: list[Entry] = []
     for queue in range(len(t.nominal)):
@@ -98,7 +98,7 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
 
 
 def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -> None:
-    """Judge the head of a queue; one that nothing can be done for joins the inadmissible."""
+    """Evaluate the head of a queue. A head that cannot be admitted becomes inadmissible."""
     job = pop(t, s, queue)
     kind = s.kind[job]
     amount = t.kind_amount[kind]
@@ -115,7 +115,7 @@ def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -
 
 
 def fits_after(t: Terms, s: State, job: int, gone: list[int], start: int, end: int) -> bool:
-    """Say whether a job fits once its victims and those of earlier entries have left, if nobody is both."""
+    """Return whether a job fits without its victims and those of earlier entries. No victim may be in both."""
     if start == end and len(gone) == 0:
         kind = s.kind[job]
         amount = t.kind_amount[kind]
@@ -140,7 +140,7 @@ def fits_after(t: Terms, s: State, job: int, gone: list[int], start: int, end: i
 
 
 def preempt(t: Terms, s: State, job: int) -> None:
-    """Send a job away; it joins its queue again, as old as it is, and starts again."""
+    """Preempt a job. It joins its queue again with its original age, and restarts."""
     leave(t, s, job)
     if s.blamed_at[job] != s.counts[NEWS]:
         s.blamed[job] = 0
@@ -152,14 +152,14 @@ def preempt(t: Terms, s: State, job: int) -> None:
 
 
 def begin(s: State, ends: Ends, job: int, now: int, run_time: int) -> None:
-    """Note when a job that runs from now on will end."""
+    """Record when a job that starts now will end."""
     s.counts[NUMBER] += 1
     s.number[job] = s.counts[NUMBER]
     heappush(ends, (now + run_time, s.counts[NUMBER], job))
 
 
 def admit(t: Terms, s: State, job: int, now: int) -> None:
-    """Give a job what it requests."""
+    """Admit a job."""
     kind = s.kind[job]
     queue = t.kind_queue[kind]
     give(s, queue, t.kind_amount[kind])
@@ -169,7 +169,7 @@ def admit(t: Terms, s: State, job: int, now: int) -> None:
 
 
 def run_of(s: State, lots: Lots, job: int) -> int:
-    """Return how long a job runs in all, in microseconds: drawn when it starts for the first time."""
+    """Return the total run time of a job, in microseconds. It is drawn at the first start."""
     if s.run[job] < 0:
         seconds = seconds_of(lots.lasting, s.prospect[job], lots.shared, lots.luck)
         s.run[job] = max(round(seconds * MICRO), MICRO)

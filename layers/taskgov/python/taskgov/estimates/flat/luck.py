@@ -1,6 +1,6 @@
-"""Numbers by chance, and run times by chance.
+"""Random numbers and random run times.
 
-The generator is L'Ecuyer's of two parts (P. L'Ecuyer, "Efficient and portable combined random number generators",
+The generator is L'Ecuyer's combined one (P. L'Ecuyer, "Efficient and portable combined random number generators",
 1988): it needs no number above 2 ** 63.
 """
 
@@ -22,7 +22,7 @@ LONGEST: Final = 60 * 86400.0
 
 
 def uniform(luck: list[int]) -> float:
-    """Return a number above 0 and below 1."""
+    """Return a random number in (0, 1)."""
     luck[0] = luck[0] * 40014 % FIRST
     luck[1] = luck[1] * 40692 % SECOND
     mixed = luck[0] - luck[1]
@@ -32,12 +32,12 @@ def uniform(luck: list[int]) -> float:
 
 
 def normal(luck: list[int]) -> float:
-    """Return a number of the normal law."""
+    """Return a normally distributed random number."""
     return sqrt(-2.0 * log(uniform(luck))) * cos(2.0 * pi * uniform(luck))
 
 
 def seconds_of(lasting: Lasting, prospect: int, shared: Sequence[float], luck: list[int]) -> float:
-    """Return a run time in all, as `taskgov.estimates.run_times.Prospect.draw` does."""
+    """Return a total run time, as `taskgov.estimates.run_times.Prospect.draw` does."""
     if lasting.fixed[prospect] >= 0:
         return lasting.fixed[prospect]
     place = lasting.shared * shared[lasting.team[prospect]] + lasting.own * normal(luck)
@@ -67,14 +67,14 @@ def seconds_of(lasting: Lasting, prospect: int, shared: Sequence[float], luck: l
 
 
 def left_after(lasting: Lasting, law: int, seconds: float) -> float:
-    """Return the chance to run longer than this by a law."""
+    """Return the probability to run longer, by a law."""
     first = lasting.first[law]
     place = above(lasting.times, first, lasting.first[law + 1], seconds)
     return 1.0 - lasting.gone[place - 1] if place > first else 1.0
 
 
 def between(lasting: Lasting, law: int, part: float, age: float) -> float:
-    """Return the quantile of a law as a draw takes it, above an age; -1 beyond its end."""
+    """Return the interpolated quantile of a law above an age; -1 beyond its end."""
     first, end = lasting.first[law], lasting.first[law + 1]
     place = not_below(lasting.gone, first, end, part - 1e-12)
     if place == end:
@@ -86,7 +86,7 @@ def between(lasting: Lasting, law: int, part: float, age: float) -> float:
 
 
 def above(values: Sequence[float], low: int, high: int, value: float) -> int:
-    """Return the first place of ordered values at which they are above a value."""
+    """Return the first index at which sorted values are above a value."""
     while low < high:
         middle = (low + high) // 2
         if value < values[middle]:
@@ -97,7 +97,7 @@ def above(values: Sequence[float], low: int, high: int, value: float) -> int:
 
 
 def not_below(values: Sequence[float], low: int, high: int, value: float) -> int:
-    """Return the first place of ordered values at which they are not below a value."""
+    """Return the first index at which sorted values are not below a value."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < value:

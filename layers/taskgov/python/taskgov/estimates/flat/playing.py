@@ -1,4 +1,4 @@
-"""One future: moment by moment, and in each moment cycle by cycle (`taskgov.futures.replaying` and `.cycling`)."""
+"""Simulate one future: time by time, and cycle by cycle (`taskgov.futures.replaying` and `.cycling`)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ NEVER: Final = 2**62
 
 
 def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck: list[int]) -> State:
-    """Return how things stand once the watched jobs have started, or at the end of the future.
+    """Return the state when the watched jobs have started, or at the end of the future.
 
-    `counts[SUSPICIOUS]` is 1 where jobs may preempt one another without end: then the rest is not played.
+    `counts[SUSPICIOUS]` is 1 if jobs may preempt one another without end. The rest is then not simulated.
     """
     s = new_state(t, here, play.now)
     lots = Lots(lasting, [normal(luck) for _ in range(lasting.teams)], luck)
@@ -69,7 +69,7 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
 
 
 def due(s: State, ends: Ends, arrived: int) -> int:
-    """Return when a job ends or comes next; ends of jobs that were preempted meanwhile are left out."""
+    """Return the time of the next end or arrival, without ends of jobs that were preempted meanwhile."""
     while ends and s.number[ends[0][2]] != ends[0][1]:
         heappop(ends)
     comes = s.came[arrived] if arrived < len(s.came) else NEVER
@@ -77,7 +77,7 @@ def due(s: State, ends: Ends, arrived: int) -> int:
 
 
 def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
-    """Let jobs end whose moment it is; note which of the first `there` was the last."""
+    """End the jobs that are due. Record which of the first `there` jobs ended last."""
     while ends and ends[0][0] == now:
         _, number, job = heappop(ends)
         if s.number[job] == number:
@@ -88,7 +88,7 @@ def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
 
 
 def arrive(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, job: int) -> None:
-    """Let a job come; one that ran at the beginning continues."""
+    """Add an arriving job. A job that ran at the beginning continues."""
     s.counts[NEWS] += 1
     if job < len(here.kind) and here.since[job] >= 0:
         now = s.came[job]
@@ -98,7 +98,7 @@ def arrive(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, job: int) -> 
 
 
 def again(s: State, came: Came, block: int, start: int, factor: float, luck: list[int]) -> None:
-    """Add arrivals of the past as those of a block of the future, which starts at a moment."""
+    """Copy past arrivals into a block of the future that begins at a given time."""
     first, last = came.first[block], came.first[block + 1]
     if first == last:
         return
@@ -113,7 +113,7 @@ def again(s: State, came: Came, block: int, start: int, factor: float, luck: lis
 
 
 def add(s: State, kind: int, prospect: int, at: int) -> None:
-    """Add a job that comes at a moment."""
+    """Add a job that arrives at a given time."""
     s.kind.append(kind)
     s.prospect.append(prospect)
     s.came.append(at)
@@ -131,7 +131,7 @@ def add(s: State, kind: int, prospect: int, at: int) -> None:
 
 
 def new_state(t: Terms, here: Here, now: int) -> State:
-    """Return the state at the beginning: those who run are counted, nobody has arrived."""
+    """Return the initial state: running jobs are counted, and no job has arrived."""
     s = lists(t, here, now)
     s.counts[LAST] = NOBODY
     for job in range(len(here.kind)):
@@ -143,7 +143,7 @@ def new_state(t: Terms, here: Here, now: int) -> State:
 
 
 def lists(t: Terms, here: Here, now: int) -> State:
-    """Return the state before anybody is counted."""
+    """Return the empty state."""
     jobs, kinds, queues = len(here.kind), len(t.kind_queue), len(t.nominal)
     return State(
         kind=list(here.kind),
@@ -187,9 +187,9 @@ def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
     first: list[int],
     cause: list[int],
 ) -> None:
-    """Play futures, two seeds each, and put when the asked jobs start, and after whom, into `first` and `cause`.
+    """Simulate futures, with two seeds each. Write starts of the watched jobs and their causes to `first` and `cause`.
 
-    -1 is for one that does not start, -2 where jobs may preempt one another without end.
+    -1: the job does not start; -2: jobs may preempt one another without end.
     """
     for number in range(len(seeds) // 2):
         luck = [seeds[2 * number], seeds[2 * number + 1]]

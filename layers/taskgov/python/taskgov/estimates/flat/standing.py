@@ -1,4 +1,4 @@
-"""How a future stands: who runs, who waits, what is used. Jobs, kinds and queues are places in lists."""
+"""The state of a future: running jobs, waiting jobs and usage. Jobs, kinds and queues are list indexes."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ SUSPICIOUS: Final = 7
 LAST: Final = 8
 COUNTS: Final = 9
 TIMES: Final = 8
-"""So many preemptions of one job with nothing new in between may be a loop: then the future is given up."""
+"""If one job is preempted this often without anything new between, it may be a loop, and the future is abandoned."""
 INFINITE: Final = 2.0**600
 
 
 class State(NamedTuple):
-    """Everything that changes."""
+    """All mutable state."""
 
     kind: list[int]
     prospect: list[int]
     came: list[int]
     place: list[int]
-    """Place by UID."""
+    """Rank by UID."""
     run: list[int]
-    """How long each runs, in microseconds; -1 until it starts for the first time."""
+    """Total run time, in microseconds; -1 before the first start."""
     since: list[int]
-    """When it was admitted; -1 for one that does not run."""
+    """When it was admitted; -1 if it does not run."""
     number: list[int]
-    """Its number among all starts; 0 for one that does not run."""
+    """Its number among all starts; 0 if it does not run."""
     first: list[int]
-    """When it started for the first time; -1 for one that has not."""
+    """When it first started; -1 if it has not."""
     cause: list[int]
-    """Which of those that were there had ended last when it started for the first time."""
+    """The initial job that had ended last before its first start."""
     behind: list[int]
-    """Who of its kind is next in line."""
+    """The next job of its kind in the queue."""
     older: list[int]
-    """Who is next in its queue's order of candidates for preemption."""
+    """The next job in its queue's order of candidates for preemption."""
     newer: list[int]
     blamed: list[int]
-    """How often it was preempted since something new happened, and when that was."""
+    """How often it was preempted since the last new event, and when that was."""
     blamed_at: list[int]
     head: list[int]
     tail: list[int]
@@ -55,11 +55,11 @@ class State(NamedTuple):
     marked: list[int]
     used: list[int]
     newest: list[int]
-    """The first of each queue's candidates for preemption."""
+    """The first candidate for preemption of each queue."""
     active: list[int]
     sticky: list[int]
     at: list[int]
-    """How many candidates of each queue the search of victims has seen: the job that is next."""
+    """The next candidate of each queue in the search for victims."""
     refused: list[int]
     share: list[float]
     taken: list[int]
@@ -74,7 +74,7 @@ def available(t: Terms, s: State, queue: int) -> int:
 
 
 def share_of(t: Terms, s: State, queue: int) -> float:
-    """Return the share of a queue as a number to compare by."""
+    """Return the share of a queue as a comparable number."""
     over = s.used[queue] - t.nominal[queue]
     if over <= 0 or t.lendable <= 0:
         return 0.0
@@ -89,7 +89,7 @@ def give(s: State, queue: int, amount: int) -> None:
 
 
 def hold(t: Terms, s: State, job: int, now: int) -> None:
-    """Count a job among the running of its queue; its usage is the caller's to count."""
+    """Add a job to the running jobs of its queue. The caller counts its usage."""
     kind = s.kind[job]
     queue, priority, place = t.kind_queue[kind], t.kind_priority[kind], s.place[job]
     before, after = NOBODY, s.newest[queue]
@@ -111,7 +111,7 @@ def hold(t: Terms, s: State, job: int, now: int) -> None:
 
 
 def leave(t: Terms, s: State, job: int) -> None:
-    """Free what a job holds; the tree gets another look."""
+    """Free the quota of a job, and mark the tree for another attempt."""
     queue = t.kind_queue[s.kind[job]]
     before, after = s.newer[job], s.older[job]
     if before == NOBODY:
@@ -126,7 +126,7 @@ def leave(t: Terms, s: State, job: int) -> None:
 
 
 def push(t: Terms, s: State, job: int) -> None:
-    """Put a job in line, or among the inadmissible ones where its kind is marked."""
+    """Add a job to the queue, or to the inadmissible jobs if its kind is marked."""
     kind = s.kind[job]
     if s.head[kind] == NOBODY:
         s.head[kind] = s.tail[kind] = job
@@ -151,7 +151,7 @@ def push(t: Terms, s: State, job: int) -> None:
 
 
 def pop(t: Terms, s: State, queue: int) -> int:
-    """Take the next in line, the sticky one first; somebody must be active."""
+    """Take the next job of a queue, the sticky one first. At least one job must be active."""
     job = s.sticky[queue]
     if job == NOBODY or s.since[job] >= 0 or s.marked[s.kind[job]]:
         job, best = NOBODY, 0
@@ -179,7 +179,7 @@ def pop(t: Terms, s: State, queue: int) -> int:
 
 
 def mark(t: Terms, s: State, job: int) -> None:
-    """Take back a job that cannot be admitted: all of its kind are inadmissible until the next look."""
+    """Return a job that cannot be admitted. All jobs of its kind are inadmissible until the next attempt."""
     kind = s.kind[job]
     if not s.marked[kind]:
         s.marked[kind] = 1
@@ -189,7 +189,7 @@ def mark(t: Terms, s: State, job: int) -> None:
 
 
 def release(t: Terms, s: State) -> None:
-    """Put inadmissible jobs back in line."""
+    """Return inadmissible jobs to the queue."""
     for kind in range(len(s.marked)):
         if s.marked[kind]:
             s.marked[kind] = 0

@@ -1,4 +1,4 @@
-"""From a scene to tables: who is there and who may come, under which terms, and how long they run."""
+"""Build the tables of a scene: present jobs and possible arrivals, their rules, and their run times."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ PLACE: Final = 0
 
 
 class Flat(NamedTuple):
-    """A scene in numbers, of the trees of some of its jobs: each tree with the index in the scene of who is in it."""
+    """The tables of some trees of a scene. Each tree has the scene indexes of its jobs."""
 
     terms: Terms
     here: Here
     jobs: Sequence[int]
     """Index in the scene of each job of `here`."""
     kinds: Mapping[Request, int]
-    """The kind of each request that may come."""
+    """The kind of each request that may arrive."""
 
 
 def flat(scene: Scene, watched: Sequence[int], requests: Sequence[Request]) -> list[Flat] | None:
-    """Return the trees of the watched jobs (indexes); None where `taskgov.futures` has to play them.
+    """Return the trees of the watched jobs (indexes); None if only `taskgov.futures` can simulate them.
 
-    `requests` are all that may come.
+    `requests` are all that may arrive.
     """
     newcomers = [scene.newcomer(Coming(request, 0.0), place, scene.now) for place, request in enumerate(requests)]
     coming = [work for work in newcomers if work is not None]
@@ -73,7 +73,7 @@ def flat(scene: Scene, watched: Sequence[int], requests: Sequence[Request]) -> l
 
 
 def _is_plain(tree: Tree, jobs: Jobs, kind_of: Mapping[int, Kind], there: int) -> bool:
-    """Say whether the rules of a tree and what is held in it are those of these functions."""
+    """Return whether these functions support the rules of a tree and all that is held in it."""
     namespaces: dict[str, Queue] = {}
     sizes: dict[Kind, int] = {}
     for index, job in enumerate(jobs.jobs):
@@ -165,7 +165,7 @@ def _flat(
 def lasting_of(
     tree: Flat, scene: Scene, run_times: RunTimes, requests: Sequence[Request], together: float
 ) -> tuple[Lasting, list[int], dict[Request, int]]:
-    """Return the run times of who is there and of who may come, and the prospect of each job and request."""
+    """Return the run times of present jobs and possible arrivals, and the prospect of each job and request."""
     table = Lasted(run_times, together)
     of_job = [table.row(job.request, job.ran, job.fixed) for job in (scene.present[index] for index in tree.jobs)]
     of_request = {request: table.row(request, 0.0, None) for request in requests if request in tree.kinds}
@@ -173,7 +173,7 @@ def lasting_of(
 
 
 class Lasted:
-    """Gathers laws and prospects."""
+    """Collects laws and prospects."""
 
     def __init__(self, run_times: RunTimes, together: float) -> None:
         self.run_times, self.together = run_times, together
@@ -193,7 +193,7 @@ class Lasted:
         self.teams: dict[str, int] = {}
 
     def row(self, request: Request, ran: float, fixed: float | None) -> int:
-        """Return the place of a prospect."""
+        """Return the index of a prospect."""
         key = (request, ran, fixed)
         found = self.rows.get(key)
         if found is None:
@@ -242,7 +242,7 @@ class Lasted:
 
 
 def came_of(tree: Flat, past: Past, horizon: float, prospects: Mapping[Request, int]) -> Came:
-    """Return the arrivals that may come again."""
+    """Return the arrivals that may be copied."""
     at, request = past.rows
     first, source, start = [0], list[float](), 0.0
     while start < horizon:

@@ -1,6 +1,6 @@
-"""Whom to preempt under fair sharing? The search of `taskgov.futures.fair_taking` on lists of numbers.
+"""The search for victims under fair sharing (`taskgov.futures.fair_taking`), on lists of numbers.
 
-A search leaves all usage as it found it. Victims are put at the end of `State.taken`.
+A search leaves all usage unchanged. Victims are appended to `State.taken`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def finds_victims(t: Terms, s: State, job: int) -> bool:
-    """Say whether preemption makes room for a job, and put those who leave at the end of `taken`."""
+    """Return whether preemption makes room for a job, and append the victims to `taken`."""
     kind = s.kind[job]
     queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]
     own = own_candidate(t, s, s.newest[queue], queue, priority)
@@ -42,16 +42,16 @@ def finds_victims(t: Terms, s: State, job: int) -> bool:
 
 
 def own_candidate(t: Terms, s: State, other: int, queue: int, priority: int) -> int:
-    """Return a job of the preemptor's own queue if it may be taken, else nobody."""
+    """Return a job of the preemptor's own queue if it may be preempted, otherwise none."""
     if other == NOBODY or not t.within[queue] or t.kind_priority[s.kind[other]] >= priority:
         return NOBODY
     return other
 
 
 def open_line(t: Terms, s: State, queue: int, own: int) -> tuple[int, float]:
-    """Note the first candidate of each queue that may be taken from.
+    """Record the first candidate of each queue that may lose jobs.
 
-    Returns 0 where nobody borrows, 1 where only the queue itself does, else 2, and the greatest share of another queue.
+    Returns 0 if no queue borrows, 1 if only the queue itself does, otherwise 2; and the greatest share of the others.
     """
     lenders, highest = 0, 0.0
     for other in range(len(t.nominal)):
@@ -71,7 +71,7 @@ def open_line(t: Terms, s: State, queue: int, own: int) -> tuple[int, float]:
 
 
 def next_queue(t: Terms, s: State, queue: int) -> int:
-    """Return from which queue the next candidate comes: that of the greatest share, the preemptor's own last."""
+    """Return the queue of the next candidate: the one with the greatest share, the preemptor's own last."""
     best = NOBODY
     for other in range(len(t.nominal)):
         if s.at[other] != NOBODY and (best == NOBODY or is_before(t, s, other, best, queue, s.at)):
@@ -80,7 +80,7 @@ def next_queue(t: Terms, s: State, queue: int) -> int:
 
 
 def is_before(t: Terms, s: State, first_queue: int, other: int, queue: int, at: list[int]) -> bool:
-    """Say whether a queue is taken from before another: by share, then by their candidates."""
+    """Return whether a queue loses jobs before another: by share, then by their candidates."""
     if s.share[first_queue] != s.share[other]:
         return s.share[first_queue] > s.share[other]
     if (first_queue == queue) != (other == queue):
@@ -121,7 +121,7 @@ def first_pass(t: Terms, s: State, job: int, within: bool) -> bool:  # noqa: FBT
 
 
 def take(t: Terms, s: State, target: int) -> None:
-    """Take the next candidate of a queue."""
+    """Preempt the next candidate of a queue."""
     victim = s.at[target]
     s.at[target] = s.older[victim]
     give(s, target, -t.kind_amount[s.kind[victim]])
@@ -129,7 +129,7 @@ def take(t: Terms, s: State, target: int) -> None:
 
 
 def take_first_allowed(t: Terms, s: State, target: int, mine: float) -> bool:
-    """Take the first of a queue's candidates that the first strategy allows."""
+    """Preempt the first candidate of a queue that the first strategy allows."""
     while s.at[target] != NOBODY:
         held = t.kind_amount[s.kind[s.at[target]]]
         if t.final:
@@ -148,7 +148,7 @@ def take_first_allowed(t: Terms, s: State, target: int, mine: float) -> bool:
 
 
 def second_pass(t: Terms, s: State, job: int) -> bool:
-    """Try the first refused candidate of each queue once more, against the share its queue has now."""
+    """Try the first refused candidate of each queue again, with its queue's present share."""
     queue, amount = t.kind_queue[s.kind[job]], t.kind_amount[s.kind[job]]
     mine = share_of(t, s, queue)
     for other in range(len(t.nominal)):
@@ -171,7 +171,7 @@ def second_pass(t: Terms, s: State, job: int) -> bool:
 
 
 def fits_beside(t: Terms, s: State, queue: int, amount: int) -> bool:
-    """Say whether an amount that is counted already fits."""
+    """Return whether an amount fits that is already counted."""
     give(s, queue, -amount)
     fits = amount <= 0 or amount <= available(t, s, queue)
     give(s, queue, amount)
@@ -179,13 +179,13 @@ def fits_beside(t: Terms, s: State, queue: int, amount: int) -> bool:
 
 
 def give_back(t: Terms, s: State, victim: int) -> None:
-    """Count a victim as there again."""
+    """Count a victim again."""
     kind = s.kind[victim]
     give(s, t.kind_queue[kind], t.kind_amount[kind])
 
 
 def fill_back(t: Terms, s: State, job: int, start: int) -> None:
-    """Give victims back, from the last but one to the first, wherever the job still fits; count all as there again."""
+    """Restore victims, from the last but one to the first, if the job still fits. Count all of them again."""
     kind = s.kind[job]
     queue, amount = t.kind_queue[kind], t.kind_amount[kind]
     for place in range(len(s.taken) - 2, start - 1, -1):

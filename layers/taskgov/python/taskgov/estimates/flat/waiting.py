@@ -1,4 +1,4 @@
-"""How long jobs wait in many futures of flat queues, and after whose end they start."""
+"""Simulate how long jobs wait in many futures of flat queues, and whose end lets them start."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from taskgov.estimates.run_times import RunTimes
 
 CHUNK: Final = 4
-"""So many futures are played before the time is checked again."""
+"""Number of futures between two checks of the time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Futures:
-    """How futures are drawn: how many, for how long (seconds), and how alike run times of a team are."""
+    """How futures are drawn: number, length in seconds, and correlation of a team's run times."""
 
     count: int
     horizon: float
     together: float
     give_up: int
-    """After so many, jobs are not watched any longer that started in none."""
+    """A job that starts in none of this many futures is no longer watched."""
 
 
 class Waits(NamedTuple):
-    """What many futures said, by index in the scene."""
+    """The results of many futures, by index in the scene."""
 
     of_job: dict[int, list[float]]
-    """How long each waits in each future, in seconds, in order; infinite where it does not start."""
+    """The waits of each job, one for each future, in seconds, sorted; infinite if it does not start."""
     after: dict[int, Counter[int]]
-    """Which of the jobs that are there had ended last when it started, and in how many futures."""
+    """The present job that had ended last before its start, and in how many futures."""
     futures: int
 
 
@@ -57,9 +57,9 @@ def flat_waits(
     run_times: RunTimes,
     goes_on: Callable[[], bool],
 ) -> Waits | None:
-    """Return how long each watched job of the scene (its index) waits; None where `taskgov.futures` has to play it.
+    """Return the waits of each watched job of the scene (its index); None if only `taskgov.futures` can simulate it.
 
-    There are as many futures as `goes_on` lets there be, at most `count`.
+    Draws up to `count` futures, while `goes_on` returns true.
     """
     found = flat(scene, watched, past.requests)
     if found is None:
@@ -99,7 +99,7 @@ class _Tree:
         self.after: dict[int, Counter[int]] = {place: Counter() for place in self.asked}
 
     def play(self, count: int, chance: Chance) -> bool:
-        """Play futures; return False where jobs may preempt one another without end."""
+        """Simulate futures. Returns False if jobs may preempt one another without end."""
         seeds = [1 + int(chance.random() * (most - 1)) for _ in range(count) for most in (FIRST, SECOND)]
         first, cause = [0] * (count * len(self.asked)), [0] * (count * len(self.asked))
         playing.many(self.terms, self.here, self.lasting, self.came, self.until, seeds, self.asked, first, cause)
@@ -113,7 +113,7 @@ class _Tree:
         return True
 
     def give_up(self) -> None:
-        """Watch only those who started in some future."""
+        """Keep only the jobs that started in some future."""
         self.asked = [place for place in self.asked if min(self.waits[place]) < inf]
         watched = [0] * len(self.here.kind)
         for place in self.asked:
