@@ -137,7 +137,7 @@ class ModelSide:
             world.evict_stopped(_now())
         self._before = [world.copy() for world in self._worlds]
         cycles = _Cycles(reserved_at, self.cycles)
-        self._take(self._ends(world, cycles) for world in self._worlds)
+        self._take(end for world in self._worlds for end in self._ends(world, cycles))
         self._note_what_was_said(self.cycles)
 
     def settle_in_any_turn(self, reserved_at: Callable[[str], str | None]) -> None:
@@ -147,11 +147,12 @@ class ModelSide:
         """
         done: list[CycleResult] = []
         self._take(
-            self._ends(world.copy(), _Cycles(reserved_at, done, turn, first_turns=(first,) * times))
+            end
             for world in self._before
             for turn in permutations(world.cluster_queues())
             for first in permutations(world.cluster_queues())
             for times in range(_FIRST_TURNS + 1 if first != turn else 1)
+            for end in self._ends(world.copy(), _Cycles(reserved_at, done, turn, first_turns=(first,) * times))
         )
         self._note_what_was_said(done)
 
@@ -165,9 +166,10 @@ class ModelSide:
             return False
         done: list[CycleResult] = []
         self._take(
-            self._ends(world.copy(), _Cycles(reserved_at, done, late=late))
+            end
             for world in self._before
             for late in range(1, _LATEST_ENDS + 1)
+            for end in self._ends(world.copy(), _Cycles(reserved_at, done, late=late))
         )
         self._note_what_was_said(done)
         return True
@@ -183,7 +185,7 @@ class ModelSide:
         cycles = _Cycles(reserved_at, done)
         namespace, _, name = key.partition("/")
 
-        def late(world: KueueModel, times: int) -> list[KueueModel]:
+        def late(world: KueueModel, times: int) -> list[list[KueueModel]]:
             returned = world.workload(key)
             world.delete("Workload", name, namespace)
             for _ in range(times):
@@ -192,7 +194,12 @@ class ModelSide:
             world.apply(returned)
             return self._ends(world, cycles)
 
-        self._take(late(world.copy(), times) for world in self._before for times in range(1, _LATEST_RETURN + 1))
+        self._take(
+            end
+            for world in self._before
+            for times in range(1, _LATEST_RETURN + 1)
+            for end in late(world.copy(), times)
+        )
         self._note_what_was_said(done)
 
     def settle_with_another_look(self, reserved_at: Callable[[str], str | None]) -> None:
@@ -204,12 +211,12 @@ class ModelSide:
         done = [*self.cycles]
         cycles = _Cycles(reserved_at, done)
 
-        def again(world: KueueModel) -> list[KueueModel]:
-            self._ends(world, cycles)
-            world.requeue_inadmissible(world._trees())
-            return self._ends(world, cycles)
+        def again(world: KueueModel) -> Iterable[list[KueueModel]]:
+            for station in [one for end in self._ends(world, cycles) for one in end]:
+                station.requeue_inadmissible(station._trees())
+                yield from self._ends(station, cycles)
 
-        self._take(again(world.copy()) for world in self._before)
+        self._take(end for world in self._before for end in again(world.copy()))
         self._note_what_was_said(done)
 
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
@@ -226,7 +233,7 @@ class ModelSide:
             for branch in cycles.interrupted(world.copy())
         ]
         if branches:
-            self._take(self._ends(branch, cycles) for branch, cycles in branches)
+            self._take(end for branch, cycles in branches for end in self._ends(branch, cycles))
             self._note_what_was_said(done)
         return bool(branches)
 
@@ -257,13 +264,24 @@ class ModelSide:
     def _in_line(self) -> set[str]:
         return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}
 
-    def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
-        """Return the world at rest, or all it goes through forever without admitting or preempting anybody."""
-        while True:
-            round_trip = cycles.run(world)
-            let_cycles_pass(world)
-            if not (world.has_notified and world.requeue_inadmissible()):
-                return round_trip
+    def _ends(self, world: KueueModel, cycles: _Cycles) -> list[list[KueueModel]]:
+        """Return the ways in which a world ends: at rest, or on a round trip without admitting or preempting anybody.
+
+        The inadmissible are back in line a second after a change. A search that goes round is at any of its stations
+        then: how many cycles Kueue runs in a second depends on the machine.
+        """
+        round_trip = cycles.run(world)
+        let_cycles_pass(world)
+        if len(round_trip) == 1:
+            return self._ends(world, cycles) if self._is_back_in_line(world) else [round_trip]
+        stations = [station.copy() for station in round_trip]
+        back = [station for station in stations if self._is_back_in_line(station)]
+        return [end for station in back for end in self._ends(station, cycles)] or [round_trip]
+
+    @staticmethod
+    def _is_back_in_line(world: KueueModel) -> bool:
+        """Put the inadmissible back in line where something has changed for them; say whether it has."""
+        return bool(world.has_notified and world.requeue_inadmissible())
 
 
 @dataclass(slots=True)
