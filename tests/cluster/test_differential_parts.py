@@ -323,6 +323,23 @@ def test_a_hurried_model_lets_the_inadmissible_in_before_those_in_line_are_throu
     assert model.settle_hurriedly(_at_any_time)
 
 
+def test_the_inadmissible_come_back_at_any_station_of_a_search_that_goes_round() -> None:
+    """What `round` was last refused for stays, because `high` waits before it for its victim from then on."""
+    queue = a_queue(3, 1, preemption={"withinClusterQueue": "LowerPriority"})
+    steps = submit("a", "fills", 3), submit("a", "stays", 1, priority=2)
+    model, [fills, _] = _played(a_sequence(*steps, a=queue))
+    model.finish(fills)
+    model.settle(_at_any_time)
+    later = submit("a", "victim", 1), submit("a", "ends", 1, priority=2), submit("a", "high", 3, priority=1)
+    _, ends, high, going = _submitted(model, a_sequence(*later, submit("a", "round", 1, 1), a=queue), 2)
+    assert model.possible == 2
+    model.finish(ends)
+    model.settle(_at_any_time)
+    assert "Pending the preemption of 1 workload(s)" in _words(model, high)
+    shown = _words(model, going)
+    assert model.keep(lambda world: _words_in(world, going) != shown)
+
+
 def test_the_model_stands_as_kueue_may_when_equals_of_two_queues_come_in_either_order() -> None:
     model, [runs, one, two] = _played(_EQUALS, second=0)
     model.finish(runs)
@@ -372,14 +389,19 @@ def _is_evicted(model: ModelSide, key: str) -> bool:
 def _played(sequence: Sequence, *, second: int | None = None) -> tuple[ModelSide, list[str]]:
     named = sequence.named("q1x")
     model = ModelSide(list(named.objects), fair_sharing=sequence.fair_sharing)
+    return model, _submitted(model, sequence, 0, second=second)
+
+
+def _submitted(model: ModelSide, sequence: Sequence, first: int, *, second: int | None = None) -> list[str]:
+    """Submit what a sequence submits, as the workloads from number `first` on; return their keys."""
     keys = []
-    for place, step in enumerate(named.steps):
+    for place, step in enumerate(sequence.named("q1x").steps, start=first):
         assert isinstance(step, Submit)
         stored = _stored(step.workload, place, place if second is None else second)
         keys.append(f"{stored['metadata']['namespace']}/{stored['metadata']['name']}")
         model.submit(stored)
         model.settle(_at_any_time)
-    return model, keys
+    return keys
 
 
 def _stored(workload: Object, place: int, second: int) -> Object:
