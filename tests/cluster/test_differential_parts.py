@@ -335,7 +335,7 @@ def test_the_inadmissible_come_back_at_any_station_of_a_search_that_goes_round()
     assert model.possible == 2
     model.finish(ends)
     model.settle(_at_any_time)
-    assert "Pending the preemption of 1 workload(s)" in _words(model, high)
+    assert str(_words(model, high)).endswith("Pending the preemption of 1 workload(s)")
     shown = _words(model, going)
     assert model.keep(lambda world: _words_in(world, going) != shown)
 

@@ -195,10 +195,7 @@ class ModelSide:
             return self._ends(world, cycles)
 
         self._take(
-            end
-            for world in self._before
-            for times in range(1, _LATEST_RETURN + 1)
-            for end in late(world.copy(), times)
+            end for world in self._before for times in range(1, _LATEST_RETURN + 1) for end in late(world.copy(), times)
         )
         self._note_what_was_said(done)
 
