@@ -39,7 +39,9 @@ def replay(  # noqa: PLR0913 - the options of a command
     trace: Annotated[
         Path,
         typer.Argument(
-            exists=True, help="Philly or openb CSV, a folder of snapshots, of days of work, or of Helios counts."
+            exists=True,
+            metavar="TRACE",
+            help="Philly or openb CSV, a folder of snapshots, of days of work, or of Helios counts.",
         ),
     ],
     policy: snapshots.PolicyFile = None,
