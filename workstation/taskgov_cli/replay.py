@@ -66,8 +66,8 @@ def replay(  # noqa: PLR0913 - the options of a command
 ) -> None:
     """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
 
-    Without --policy, each team's share is its part of the trace's GPU-hours, and all teams lend. Counts by minute
-    (Helios) contain no jobs: only lending and borrow limits of a policy are used.
+    Without --policy, each team's share is its part of the trace's GPU-hours, and all teams lend.
+    Counts by minute (Helios) contain no jobs: only lending and borrow limits of a policy are used.
 
     Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
     """
