@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from taskgov.errors import UpstreamError
 from taskgov_cli.failures import SafeGroup
+from taskgov_cli.main import app as taskgov
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +95,31 @@ def test_what_the_machine_lacks_is_named(settings: dict[str, str], words: str, t
     assert (ended.returncode, ended.stdout) == (2, "")
     assert words in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_live_cluster_without_credentials_says_how_to_get_them(tmp_path: Path) -> None:
+    nothing = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
+    ended = run(
+        ["status", "--cluster", "ml"], tmp_path, nothing | {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}
+    )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "Unable to locate credentials: log in first, for example with `aws sso login`" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lease", "list", "--at", "friday"], '--at\': "friday" must be a time such as 2026-11-20T09:00Z'),
+        (["local", "--port", "99999"], '--port\': "99999" must be less than or equal to 65535'),
+        (["local", "--kubernetes-port", "x"], '--kubernetes-port\': "x" must be a whole number'),
+        (["replay", ".", "--days", "x"], '--days\': "x" must be a number'),
+        (["stop", "maybe"], "'position': 'maybe' is not one of 'on', 'off'"),
+        (["replay"], "Missing argument 'TRACE'"),
+    ],
+)
+def test_a_value_that_is_refused_is_named_with_its_rule(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(taskgov, arguments, env={"COLUMNS": "400"})
+    assert (result.exit_code, said in result.stderr) == (2, True), result.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110 -- at collection

@@ -57,7 +57,7 @@ def test_a_plan_that_nobody_asked_about_is_refused(applied: World) -> None:
     ("arguments", "says"),
     [
         (("history", "nobody"), "Cluster with name nobody not found"),
-        (("history", "ml-cluster", "--stack", "nobody"), "Its name is given by --stack"),
+        (("history", "ml-cluster", "--stack", "nobody"), "check --stack, the account and the Region"),
     ],
 )
 def test_what_cannot_be_reached_is_reported_with_exit_code_3(

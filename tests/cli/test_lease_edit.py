@@ -109,6 +109,15 @@ def test_a_lease_that_breaks_rules_leaves_the_document_as_it_was(
     assert [found.name for found in tmp_path.iterdir()] == ["policy.yaml"]
 
 
+def test_all_that_is_wrong_with_a_lease_is_said_at_once(policy: Path) -> None:
+    text = policy.read_text()
+    typed = ["nonsense", "--to", "team-a", "--from", "team-b", "--start", "sometime", "--until", "soonish"]
+    result = lease("add", *typed, "-p", str(policy))
+    assert (result.exit_code, policy.read_text()) == (2, text)
+    for said in ("NxTYPE: 'nonsense' is not of the form", "--start: 'sometime' is not", "--until: 'soonish' is not"):
+        assert said in result.output
+
+
 def test_a_lease_whose_end_is_elsewhere_in_the_text_is_left_to_a_person(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     first = ONE.replace("to: team-a, from: team-b", "to: team-b, from: team-a")

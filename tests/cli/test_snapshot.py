@@ -103,8 +103,34 @@ def test_what_is_wrong_with_a_file_is_named_member_by_member(tmp_path: Path) -> 
     file.write_text(json.dumps({"cluster": 3, "takenAt": "x", "nodes": [{"name": 1}] * 9}))
     result = CliRunner().invoke(app, ["status", "--snapshot", str(file)], env={"COLUMNS": "400"})
     assert result.exit_code == 2
-    for words in ("cluster: Input should be an object, not 3", "takenAt: ", "nodes.0.name: ", "more);"):
+    for words in (
+        "cluster: 3 must be an object",
+        'takenAt: "x" must be a time such',
+        "nodes[0].name: 1 must be",
+        "more);",
+    ):
         assert words in result.output
+
+
+@pytest.mark.parametrize("command", [["status"], ["plan"], ["jobs"], ["audit"], ["explain", "--team", "team-a"]])
+def test_a_time_without_a_zone_is_refused_with_its_place(command: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "zoneless.json"
+    cluster = {"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}
+    file.write_text(json.dumps({"cluster": cluster, "takenAt": "2026-11-20T09:00:00"}))
+    result = CliRunner().invoke(app, [*command, "--snapshot", str(file)], env={"COLUMNS": "400"})
+    assert result.exit_code == 2
+    assert 'takenAt: "2026-11-20T09:00:00" must say its time zone' in result.output
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_typed(
+    runner: CliRunner, live: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = runner.invoke(app, ["snapshot", "ml-cluster", "--output", "nope/s.json"])
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (
+        2,
+        "FileNotFoundError: nope/s.json: No such file or directory",
+    )
 
 
 def test_what_a_snapshot_lacks_and_what_is_passed_over_is_said(tmp_path: Path) -> None:

@@ -121,10 +121,17 @@ def test_what_is_not_understood_says_the_form(
 
 def test_all_that_is_wrong_is_said_at_once(runner: CliRunner, snapshot: str) -> None:
     wrong = ["--set", "team-x.ml.g5.8xlarge=1", "--set", "team-a=2", "--weight", "team-y=5", "--lose-nodes", "2"]
+    wrong += ["--lose-nodes", "99xml.g5.8xlarge"]
     result = runner.invoke(app, ["what-if", "-s", snapshot, *wrong])
     words = " ".join(result.output.replace("│", " ").split())
     assert result.exit_code == 2
-    for said in ("there is no team named team-x", "'team-a=2' is not of the form", "team-y", "'2' is not of the form"):
+    for said in (
+        "there is no team named team-x",
+        "'team-a=2' is not of the form",
+        "team-y",
+        "'2' is not of the form",
+        "8 are healthy",
+    ):
         assert said in words
 
 

@@ -230,7 +230,7 @@ def test_a_cluster_that_nobody_looked_at_has_no_hours(hour: World) -> None:
     client.delete_object(Bucket=bucket, Key=key)
     try:
         found = taskgov("usage", "ml-cluster")
-        assert (found.exit_code, "no look at ml-cluster is on record" in found.stderr) == (1, True)
+        assert (found.exit_code, "ml-cluster has no recorded measurement yet" in found.stderr) == (1, True)
     finally:
         client.put_object(Bucket=bucket, Key=key, Body=body)
 

@@ -36,7 +36,9 @@ def advise(  # noqa: PLR0913 - the options of a command
     trace: Annotated[
         Path,
         typer.Argument(
-            exists=True, help="Philly or openb CSV, a folder of snapshots, or of days of the record of work."
+            exists=True,
+            metavar="TRACE",
+            help="Philly or openb CSV, a folder of snapshots, or of days of the record of work.",
         ),
     ],
     policy: snapshots.PolicyFile = None,

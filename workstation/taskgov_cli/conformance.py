@@ -86,7 +86,10 @@ def check(case: Mapping[str, Any]) -> Difference | None:
 
 
 def conformance(
-    cases: Annotated[Path, typer.Argument(file_okay=False, exists=True, help="A folder of recorded Kueue decisions.")],
+    cases: Annotated[
+        Path,
+        typer.Argument(file_okay=False, exists=True, metavar="CASES", help="A folder of recorded Kueue decisions."),
+    ],
     *,
     form: Format = Form.TABLE,
     as_json: AsJson = False,

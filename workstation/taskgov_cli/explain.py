@@ -43,7 +43,8 @@ RUNNING, STUCK = frozenset({Reason.ADMITTED, Reason.FINISHED}), frozenset(list(R
 
 def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     workload: Annotated[
-        str | None, typer.Argument(help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False)
+        str | None,
+        typer.Argument(metavar="JOB", help="Job or workload: NAME, TEAM/NAME or NAMESPACE/NAME.", show_default=False),
     ] = None,
     team: Annotated[
         str | None, typer.Option("--team", "-t", help="A team; with a workload, the team of the workload.")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from traceback import walk_tb
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperGroup
 
 from taskgov.printable import printable
 from taskgov_cli import INTERRUPTED, NOT_READ
+
+if TYPE_CHECKING:
+    from taskgov.errors import GovernanceError
 
 LOG_IN: Final = "log in first, for example with `aws sso login`"
 
@@ -32,7 +35,12 @@ def ending_of(error: Exception) -> tuple[int, str] | None:
         return NOT_UNDERSTOOD, of_file or f"cannot write the answer: {error.strerror or error}"
     if not isinstance(error, GovernanceError):
         return _ending_of_sdk(error)
-    return UNREACHABLE, f"{error}: {LOG_IN}" if _has_no_credentials(error.__cause__) else str(error)
+    return UNREACHABLE, sentence_of(error)
+
+
+def sentence_of(error: GovernanceError) -> str:
+    """Return what failed; for lack of AWS credentials, also how to get them."""
+    return f"{error}: {LOG_IN}" if _has_no_credentials(error.__cause__) else str(error)
 
 
 def _ending_of_extra(error: ModuleNotFoundError) -> tuple[int, str] | None:
@@ -92,7 +100,7 @@ class SafeGroup(TyperGroup):
             finally:
                 sys.stdout.flush()
         except typer.BadParameter as error:
-            error.message = printable(error.message, keep="\n")
+            error.message = printable(_refusal_of(error), keep="\n")
             raise
         except (KeyboardInterrupt, typer.Abort) as error:
             if isinstance(error, typer.Abort) and not isinstance(error.__context__, KeyboardInterrupt):
@@ -115,6 +123,20 @@ class SafeGroup(TyperGroup):
             code, sentence = ending
             print_error(type(error).__name__, printable(sentence))
             raise typer.Exit(code) from error
+
+
+def _refusal_of(error: typer.BadParameter) -> str:
+    """Return why a value was refused; where Typer repeats only pydantic's sentence, the value and its rule."""
+    said = error.message.removeprefix("Value error, ")
+    if not said.startswith("Input should be"):
+        return said
+    from pydantic import ValidationError  # noqa: PLC0415 - see `ending_of`
+
+    from taskgov.violations import violations_from  # noqa: PLC0415 - see `ending_of`
+
+    if not isinstance(error.__cause__, ValidationError):
+        return said
+    return "; ".join(f"{violation.value} {violation.rule}" for _, violation in violations_from(error.__cause__))
 
 
 def _leave_output() -> None:

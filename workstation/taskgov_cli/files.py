@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def put(file: Path, body: bytes) -> None:
     """Write a file at once, with the rights of the one that was there; devices and pipes are written to directly.
 
-    Raises OSError, and leaves what was there.
+    Raises OSError that names the file, and leaves what was there.
     """
     if file.exists() and not file.is_file():
         file.write_bytes(body)
@@ -24,7 +24,9 @@ def put(file: Path, body: bytes) -> None:
         if target.exists():
             beside.chmod(target.stat().st_mode)
         beside.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError) and error.filename is not None:
+            error.filename, error.filename2 = str(file), None
         raise

@@ -98,17 +98,27 @@ def add(  # noqa: PLR0913 - the options of a command
 
     Example: taskgov lease add 2xml.g5.8xlarge --to team-a --from team-b --until friday -p ml-cluster.yaml
     """
-    found = _WHAT.fullmatch(what)
-    if found is None:
-        raise typer.BadParameter(f"{what!r} is not of the form 2xml.g5.8xlarge", param_hint="NxTYPE")
-    now = SystemClock().now()
+    now, wrong = SystemClock().now(), []
+    if (found := _WHAT.fullmatch(what)) is None:
+        wrong.append(f"NxTYPE: {what!r} is not of the form 2xml.g5.8xlarge")
+    begin, finish = f"{now:{_MINUTE}}", ""
+    try:
+        begin = _typed(start, now) if start else begin
+    except ValueError as error:
+        wrong.append(f"--start: {error}")
+    try:
+        finish = _typed(until, now)
+    except ValueError as error:
+        wrong.append(f"--until: {error}")
+    if found is None or wrong:
+        raise typer.BadParameter("\n".join(wrong))
     lease = {
         "to": to,
         "from": from_,
         "instanceType": found[2],
         "count": int(found[1]),
-        "start": _typed(start, now, "--start") if start else f"{now:{_MINUTE}}",
-        "end": _typed(until, now, "--until"),
+        "start": begin,
+        "end": finish,
         "reason": reason,
     }
     text = lease_edit.with_lease(_text(policy), lease)
@@ -156,11 +166,8 @@ def _written(policy: Path, now: datetime, *, as_json: bool) -> None:
         console().print(f"To put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
 
 
-def _typed(text: str, now: datetime, option: str) -> str:
-    try:
-        return f"{moments.until(text, now):{_MINUTE}}"
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+def _typed(text: str, now: datetime) -> str:
+    return f"{moments.until(text, now):{_MINUTE}}"
 
 
 def _text(file: Path) -> str:

@@ -42,8 +42,10 @@ Address = Annotated[
 
 def local(
     address: Address = None,
-    port: Annotated[int, typer.Option(help="Port of the AWS endpoint.")] = 4566,
-    kubernetes_port: Annotated[int, typer.Option(help="Port of the cluster's Kubernetes API.")] = 4567,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the AWS endpoint.")] = 4566,
+    kubernetes_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the cluster's Kubernetes API.")
+    ] = 4567,
     bare: Bare = None,
     mode: Mode = "plan",
     as_json: AsJson = False,  # noqa: FBT002 - an option of a command

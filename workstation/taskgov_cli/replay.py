@@ -39,7 +39,9 @@ def replay(  # noqa: PLR0913 - the options of a command
     trace: Annotated[
         Path,
         typer.Argument(
-            exists=True, help="Philly or openb CSV, a folder of snapshots, of days of work, or of Helios counts."
+            exists=True,
+            metavar="TRACE",
+            help="Philly or openb CSV, a folder of snapshots, of days of work, or of Helios counts.",
         ),
     ],
     policy: snapshots.PolicyFile = None,
@@ -64,8 +66,8 @@ def replay(  # noqa: PLR0913 - the options of a command
 ) -> None:
     """Replay a trace of GPU jobs under a policy and under static partitions: use, waiting, loans, preemptions.
 
-    Without --policy, each team's share is its part of the trace's GPU-hours, and all teams lend. Counts by minute
-    (Helios) contain no jobs: only lending and borrow limits of a policy are used.
+    Without --policy, each team's share is its part of the trace's GPU-hours, and all teams lend.
+    Counts by minute (Helios) contain no jobs: only lending and borrow limits of a policy are used.
 
     Example: taskgov replay philly.csv --gpus 1000 --borrow-limit 100
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -17,13 +19,16 @@ from taskgov.json_form import member_of
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
+from taskgov.violations import path_of, value_of, violations_from
 from taskgov_cli import settings
+from taskgov_cli.failures import sentence_of
 from taskgov_cli.files import put
 from taskgov_cli.output import UNREACHABLE, console, print_error, working
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from taskgov.violations import Location
     from taskgov_cli.own_rights import OwnRights
 
 _SHOWN: Final = 5
@@ -155,6 +160,7 @@ def read(file: Path) -> Snapshot:
     body = file.read_bytes()
     try:
         found = snapshot_from_json(body)
+        _require_zones(found)
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
         said = f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME"
@@ -167,14 +173,39 @@ def read(file: Path) -> Snapshot:
 
 def _wrong(error: ValueError) -> Iterator[str]:
     """Say what is wrong with a file that is not a snapshot: member, rule and value of the first few."""
-    found = error.errors() if isinstance(error, ValidationError) else []
-    for mistake in found[:_SHOWN]:
-        place = ".".join(map(str, mistake["loc"]))
-        yield f"{place}: {mistake['msg']}, not {mistake['input']!r:.40}" if place else mistake["msg"]
+    found = violations_from(error) if isinstance(error, ValidationError) else ()
+    for location, mistake in found[:_SHOWN]:
+        yield f"{mistake.path}: {mistake.value} {mistake.rule}" if location else mistake.rule
     if len(found) > _SHOWN:
         yield f"and {len(found) - _SHOWN} more"
     if not found:
         yield str(error).splitlines()[0]
+
+
+def _require_zones(found: Snapshot) -> None:
+    """Raise `ValueError` that names the first times of a snapshot without a time zone: they cannot be compared.
+
+    Kueue's objects have their own rule (`readable_kueue`).
+    """
+    wrong = list(_without_zone(replace(found, kueue=KueueObjects()), ()))
+    if wrong:
+        more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise ValueError(f"{', '.join(wrong[:_SHOWN])}{more} must say its time zone, as in 2026-11-20T09:00Z")
+
+
+def _without_zone(value: object, place: Location) -> Iterator[str]:
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            yield f"{path_of(place)}: {value_of(value.isoformat())}"
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _without_zone(getattr(value, field.name), (*place, member_of(field.name)))
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _without_zone(inner, (*place, str(key)))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from _without_zone(inner, (*place, number))
 
 
 def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
@@ -195,5 +226,5 @@ def reported() -> Iterator[None]:
     try:
         yield
     except GovernanceError as error:
-        print_error(type(error).__name__, error)
+        print_error(type(error).__name__, sentence_of(error))
         raise typer.Exit(UNREACHABLE) from error

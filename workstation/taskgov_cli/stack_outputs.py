@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def stack_outputs(cloudformation: CloudFormationClient, stack: str, *needed: str) -> dict[str, str]:
     """Return a stack's outputs. Raises GovernanceError when there is none of this name, or it lacks what is needed."""
     with translated(
-        f"describe stack {stack}; is this the right account and Region? Its name is given by --stack; "
-        "where there is none yet: sam build && sam deploy (docs/deploy.md)"
+        f"describe stack {stack} (check --stack, the account and the Region; "
+        "if there is no stack yet: sam build && sam deploy, docs/deploy.md)"
     ):
         found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
     outputs = {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}

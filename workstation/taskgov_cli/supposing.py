@@ -11,7 +11,7 @@ import yaml
 from taskgov.hyperpod.limits import WEIGHT
 from taskgov_explain.find import nearest
 from taskgov_explain.quota_settings import COUNT, QuotaSetting, part_named
-from taskgov_explain.suppose import Hypothesis, setting_problems, teams_of
+from taskgov_explain.suppose import Hypothesis, node_problems, setting_problems, teams_of
 from taskgov_manifests.workloads import workloads_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def hypothesis(snapshot: Snapshot, typed: Typed, work: Iterable[KubernetesObject
     problems: list[str] = []
     lost = _nodes("--lose-nodes", typed.lose_nodes, problems)
     added = _nodes("--add-nodes", typed.add_nodes, problems)
+    problems += [f"--lose-nodes: {problem}" for problem in node_problems(snapshot.nodes, lost)]
     quotas = _settings(snapshot, typed.settings, problems)
     weights = _weights(snapshot, typed.weights, problems)
     if problems:

@@ -128,7 +128,7 @@ def _holding(holders: Sequence[Holder]) -> Iterator[str]:
     for holder in leading:
         if holder.used:
             used, guaranteed = words(holder.resource, holder.used), format_quantity(holder.resource, holder.guaranteed)
-            yield f"{holder.team} uses {used} of {holder.instance_type}, {guaranteed} are its own"
+            yield f"{holder.team} uses {used} of {holder.instance_type} (quota {guaranteed})"
 
 
 def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstimates, known: Snapshot) -> StartEstimate:

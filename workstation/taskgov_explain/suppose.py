@@ -62,17 +62,30 @@ def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> It
 
 
 def _nodes(nodes: tuple[Node, ...], hypothesis: Hypothesis) -> tuple[Node, ...]:
+    if problems := list(node_problems(nodes, hypothesis.lost_nodes)):
+        raise ValueError("; ".join(problems))
     left = list(nodes)
     for instance_type, count in sorted(hypothesis.lost_nodes.items()):
-        healthy = [node for node in left if node.instance_type == instance_type and node_fault(node) is None]
-        if not healthy:
-            known = nearest(instance_type, (node.instance_type for node in nodes))
-            raise UnknownNameError(f"there are no healthy {instance_type} nodes; {known}")
-        if count > len(healthy):
-            raise ValueError(f"{count} {instance_type} nodes cannot be lost: {len(healthy)} are healthy")
+        healthy = _healthy(left, instance_type)
         gone = {node.name for node in healthy[-count:]} if count else set()
         left = [node for node in left if node.name not in gone]
     return (*left, *(new for name, count in sorted(hypothesis.added_nodes.items()) for new in _new(nodes, name, count)))
+
+
+def node_problems(nodes: Iterable[Node], lost: Mapping[str, int]) -> Iterator[str]:
+    """Give a sentence for each instance type of which more nodes would be lost than are healthy."""
+    nodes = tuple(nodes)
+    for instance_type, count in sorted(lost.items()):
+        healthy = _healthy(nodes, instance_type)
+        if not healthy:
+            known = nearest(instance_type, (node.instance_type for node in nodes))
+            yield f"there are no healthy {instance_type} nodes; {known}"
+        elif count > len(healthy):
+            yield f"{count} {instance_type} nodes cannot be lost: {len(healthy)} are healthy"
+
+
+def _healthy(nodes: Iterable[Node], instance_type: str) -> list[Node]:
+    return [node for node in nodes if node.instance_type == instance_type and node_fault(node) is None]
 
 
 def _new(nodes: Iterable[Node], instance_type: str, count: int) -> Iterable[Node]:

@@ -39,7 +39,7 @@ def hyperpod_cluster(cluster: Read[Cluster], names: Names) -> Diagnosis:
     """Check that the cluster is there, in service, and orchestrated by EKS."""
     check = "hyperpod-cluster"
     if isinstance(cluster, Unknown):
-        return unknown(check, cluster.reason, "aws sagemaker list-clusters --query ClusterSummaries[].ClusterName")
+        return unknown(check, cluster.reason, "aws sagemaker list-clusters --query 'ClusterSummaries[].ClusterName'")
     if cluster.eks_arn is None:
         return failed(
             check,

@@ -68,7 +68,7 @@ def kueue(kueues: Read[Kueues], add_on: Read[AddOn | None]) -> Diagnosis:
     if add_on is not None:
         because = "HyperPod's task governance add-on is installed: SageMaker governs this cluster's Kueue"
         note = "Examine the HyperPod cluster by its own name; its document has no `backend: kueue`."
-        return failed(check, because, "aws sagemaker list-clusters --query ClusterSummaries[].ClusterName", note=note)
+        return failed(check, because, "aws sagemaker list-clusters --query 'ClusterSummaries[].ClusterName'", note=note)
     if not kueues.deployments or not kueues.definitions:
         missing = "no Deployment of it" if not kueues.deployments else "none of its CRDs"
         return failed(check, f"Kueue is not installed: the cluster has {missing}", INSTALL)

@@ -27,7 +27,9 @@ FailOn = Literal["never", "blocked", "approval", "preemption", "changes"]
 
 
 def review(
-    policy: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The policy document of the request.")],
+    policy: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, metavar="POLICY", help="The policy document of the request.")
+    ],
     stack: StackName = DEFAULT_STACK,
     snapshot: snapshots.SnapshotFile = None,
     fail_on: Annotated[

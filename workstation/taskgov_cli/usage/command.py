@@ -90,7 +90,7 @@ def usage(  # noqa: PLR0913 - the options of a command
         arn, name = place.arn_of(cluster), place.name_of(cluster)
         done = RecordedWork(place.documents).between(name, start, end)
     if done.looked_at is None:
-        print_error("Nothing", f"no look at {name} is on record; the schedule of the stack makes one each minute")
+        print_error("Nothing", f"{name} has no recorded measurement yet; the stack measures it each minute")
         raise typer.Exit(NO)
     by = by or (By.ALL if form in {Form.TABLE, Form.WIDE, Form.MARKDOWN} and not (as_json or focus) else By.HOUR)
     summed, ends = together(usage_of(done), by)

@@ -81,7 +81,7 @@ STARVED: Final = FindingKind(
     means="work waits, its guarantee is unused, others borrow: so many GPUs are reclaimable",
     sentence=(
         "{team} waits for {waiting} accelerators and uses {own_use} of its {guaranteed} {instance_type}, while others "
-        "borrow {borrowed}: {reclaimable} are reclaimable."
+        "borrow {borrowed}, of which {reclaimable} can be reclaimed."
     ),
     remedy="find out why its workloads are not admitted (taskgov explain)",
     found_in=("audit/findings_work.py",),
