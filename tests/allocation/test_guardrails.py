@@ -109,7 +109,7 @@ def test_what_was_stopped_and_what_would_let_it_through_is_said() -> None:
 
 def test_a_minimum_that_is_known_says_the_numbers_and_no_more() -> None:
     [verdict] = failed(plan_quotas(shrinking(5, minimumQuota={"team-a": 6}), mode="apply"))
-    assert verdict.because == "team-a would have 5 accelerators, 6 is its minimum."
+    assert verdict.because == "team-a would have 5 accelerators; its minimum is 6."
     assert verdict.remedy == "lower guardrails.minimumQuota.team-a, or bring nodes back"
 
 
@@ -380,13 +380,13 @@ def test_what_is_predicted_in_part_is_stopped_where_it_is_limited() -> None:
     _, limited, asked = judge(world, guardrails, changes, [], some, capacities(world)).verdicts
     assert (limited.passed, asked.passed) == (False, False)
     assert limited.because == (
-        "At least 2 GPUs would be preempted, 100 is the most. What was not predicted: the queues after wave 2."
+        "At least 2 GPUs would be preempted; the most allowed is 100. What was not predicted: the queues after wave 2."
     )
     assert limited.remedy == (
         "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to continue without a prediction"
     )
     assert asked.because == (
-        "At least 2 GPUs would be preempted, up to 100 go without approval. "
+        "At least 2 GPUs would be preempted. More than 100 need approval. "
         "What was not predicted: the queues after wave 2."
     )
 

@@ -46,7 +46,7 @@ def test_deleting_a_failed_quota_that_holds_something_is_a_decrease() -> None:
     assert stopped_by(without_nodes) == ["nodes-seen"]
     asks = plan_quotas(failing("UpdateRollbackFailed", approveAbove={"changedGpus": 15}), mode="apply")
     assert asks.outcome is Outcome.NEEDS_APPROVAL
-    assert failed(asks)[0].because == "16 GPUs change hands, up to 15 go without approval."
+    assert failed(asks)[0].because == "16 GPUs would change hands. More than 15 need approval."
 
 
 def test_deleting_what_never_was_in_force_is_none() -> None:
@@ -126,7 +126,7 @@ def test_a_minimum_says_no_when_an_unknown_type_falls(before: Mapping[str, Any],
     [verdict] = failed(plan_quotas(world, mode="apply"))
     assert verdict.guardrail == "minimum-quota"
     assert verdict.because == (
-        f"a would have 0 accelerators, 1 is its minimum. How many {UNKNOWN} has is not known, and counts as none."
+        f"a would have 0 accelerators; its minimum is 1. How many {UNKNOWN} has is not known, and counts as none."
     )
     assert (
         verdict.remedy == f"add {UNKNOWN} to instanceTypes in the policy document, or lower guardrails.minimumQuota.a"

@@ -215,7 +215,9 @@ def test_who_may_be_preempted_because_of_the_plan_is_an_effect_and_the_guardrail
     }
     assert (plan.prediction.preempted_gpus, plan.prediction.may_be_preempted_gpus) == (2, 2)
     [stop] = [verdict for verdict in plan.guardrails if not verdict.passed]
-    assert stop.because == ("2 GPUs would be preempted, and 2 more may be (not certain: topology), 2 is the most.")
+    assert stop.because == (
+        "2 GPUs would be preempted, and 2 more may be (not certain: topology); the most allowed is 2."
+    )
     allowed = world(3, 3, *BORROWERS, waits, today=(2, 4), guardrails={"maxPreemptedGpus": 4})
     assert plan_of(allowed).outcome is Outcome.APPLY
 

@@ -172,7 +172,8 @@ CASES = {
     "starved-while-another-borrows": Case(
         starving(),
         working(team("team-a", 4, BORROW), team("team-b", 4, BORROW), jobs=[job("team-b", "borrower", 7)]),
-        "team-a waits for 2 accelerators and uses 0 of its 4 ml.g5.8xlarge, while others borrow 3, of which 2 can be reclaimed.",
+        "team-a waits for 2 accelerators and uses 0 of its 4 ml.g5.8xlarge, while others borrow 3, "
+        "of which 2 can be reclaimed.",
     ),
     "hoarding": Case(
         hoarding(CLOSED),

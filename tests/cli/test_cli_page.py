@@ -19,8 +19,12 @@ def test_the_page_lists_every_command_with_its_options() -> None:
     head, _, rest = text.partition("\n")[2].strip().partition("**Commands**:\n\n")
     _, _, details = rest.partition("\n\n")  # typer's list has half sentences, and no groups
     lines = f"{head}{''.join(groups())}{details}".splitlines()
-    wrapped = (fill(line, 120, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
-    assert_section(PAGE, "commands", "\n".join(wrapped))
+    assert_section(PAGE, "commands", "\n".join(map(wrapped, lines)))
+
+
+def wrapped(line: str) -> str:
+    """Wrap a line of Markdown; what continues an item of a list is indented."""
+    return fill(line, 120, subsequent_indent="  " if line.startswith("*") else "", break_on_hyphens=False)
 
 
 def groups() -> Iterator[str]:

@@ -66,6 +66,14 @@ def test_the_list_says_of_each_command_what_its_own_help_begins_with() -> None:
         assert " ".join(first.split()) == place.summary
 
 
+def test_a_paragraph_of_help_is_one_line_so_that_the_terminal_wraps_it() -> None:
+    group = typer.main.get_command(app)
+    for command in group.commands.values():  # type: ignore[attr-defined]
+        for shown in (command, *getattr(command, "commands", {}).values()):
+            paragraphs = inspect.cleandoc(shown.help).split("\n\n")
+            assert [text for text in paragraphs if "\n" in text and not text.startswith("*")] == []
+
+
 def test_the_list_has_a_heading_for_each_thing_that_people_do() -> None:
     assert list(GROUPS) == ["Ask", "Change", "Operate", "Set up", "Develop"]
     listed = [name for group in GROUPS.values() for name in group]

@@ -312,6 +312,14 @@ def test_counts_are_recognised_by_their_folder(tmp_path: Path) -> None:
     assert (result.exit_code, "2 teams, 16 GPUs" in result.output) == (0, True), result.output
 
 
+def test_a_trace_in_another_encoding_is_refused_with_its_name(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_bytes(PHILLY.encode("utf-16"))
+    result = CliRunner().invoke(app, ["replay", str(trace)], env={"COLUMNS": "200"})
+    assert result.exit_code == 2
+    assert "trace.csv is not CSV in UTF-8" in result.output
+
+
 @pytest.mark.parametrize(
     ("text", "policy", "said"),
     [

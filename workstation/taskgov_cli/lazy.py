@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from taskgov_cli.failures import SafeGroup
+
+_BREAK: Final = re.compile(r"(?<=\S)\n(?=[^\s*])")
+"""The end of a line within a paragraph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,14 @@ class Lazy:
 def _of(made: typer.Typer, name: str) -> Any:
     command = typer.main.get_command(made)
     command.name = name
+    return _filled(command)
+
+
+def _filled(command: Any) -> Any:
+    """Let a terminal's width decide where the lines of a paragraph of help end, and not the docstring."""
+    command.help = _BREAK.sub(" ", command.help or "")
+    for within in getattr(command, "commands", {}).values():
+        _filled(within)
     return command
 
 

@@ -88,6 +88,8 @@ def read_trace(path: Path, instance_type: str | None = None) -> Trace:
         known = _of_csv(path)
     except csv.Error as error:
         raise ValueError(f"{path} is not CSV: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not CSV in UTF-8: {error.reason}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if known is not None:

@@ -303,7 +303,7 @@ class _Cycles:
             if not self.done[-1].idle:
                 idle.clear()
                 continue
-            state = world.signature()
+            state = _signature(world)
             if state in idle and not self.first_turns:
                 return list(idle.values())[list(idle).index(state) :]
             idle[state] = world.copy()
@@ -351,7 +351,19 @@ class _Cycles:
 
 def _stand(world: KueueModel) -> tuple[Any, ...]:
     """Return how a world stands and what it says; equal for worlds that need not be told apart."""
-    return world.signature(), _words(world)
+    return _signature(world), _words(world)
+
+
+def _signature(world: KueueModel) -> tuple[Any, ...]:
+    """Return what the next decisions depend on, whatever changes before them.
+
+    How far a search for flavors came is kept when quota is freed only if the search was made in the last cycle
+    (`lastAssignmentOutdated` in `pkg/scheduler/scheduler.go`). The model's own signature leaves that out, because it
+    matters only if something changes.
+    """
+    scans = ((record.key, record.scan) for record in world._store.records.values())
+    fresh = frozenset(key for key, scan in scans if scan is not None and scan.cycle == world._cycle_number)
+    return world.signature(), fresh
 
 
 def _words(world: KueueModel) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, Mass
 from taskgov.allocation.quota_deltas import QuotaDelta
 from taskgov.allocation.windows import Opening, opening
 from taskgov.allocation.wording import said_number
+from taskgov.number_text import counted
 from taskgov.policy.document import Guardrails
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.snapshot.model import Snapshot
@@ -236,7 +237,7 @@ def _minimum(goal: Goal, guardrails: Guardrails, capacities: Mapping[str, TypeCa
     unknown = ", ".join(sorted(uncounted(goal.stands, goal.lowest, capacities)))
     if minimum is None or (after >= before and not (unknown and _is_lowered(goal, capacities))):
         return
-    because = f"{goal.team} would have {said_number(Fraction(after))} accelerators, {minimum} is its minimum."
+    because = f"{goal.team} would have {said_number(Fraction(after))} accelerators; its minimum is {minimum}."
     remedy = f"lower guardrails.minimumQuota.{goal.team}, or bring nodes back"
     if unknown:
         because = f"{because} How many {unknown} has is not known, and counts as none."
@@ -248,14 +249,14 @@ def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[Guard
     limit, would_be = guardrails.max_preempted_gpus, prediction.most_preempted_gpus
     if limit is None:
         return
-    because = f"{_said_preempted(prediction)}, {limit} is the most."
+    because = f"{_said_preempted(prediction)}; the most allowed is {limit}."
     remedy = f"raise guardrails.maxPreemptedGpus to {would_be}, or wait until the work is done"
     if not prediction.simulated:
         because = f"What would be preempted cannot be predicted: {'; '.join(prediction.not_modelled)}."
         remedy = "remove guardrails.maxPreemptedGpus to continue without a prediction"
     elif not prediction.is_complete:
         because = (
-            f"At least {_said_preempted(prediction)}, {limit} is the most. "
+            f"At least {_said_preempted(prediction)}; the most allowed is {limit}. "
             f"What was not predicted: {'; '.join(prediction.not_predicted)}."
         )
         remedy = "change fewer quotas at once, or remove guardrails.maxPreemptedGpus to continue without a prediction"
@@ -264,10 +265,18 @@ def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[Guard
 
 def _said_preempted(prediction: Prediction) -> str:
     """Return how much would be preempted, with what may be: as a sentence without its end."""
-    certain = f"{prediction.preempted_gpus} GPUs would be preempted"
+    certain = f"{counted(prediction.preempted_gpus, 'GPU')} would be preempted"
     if not prediction.may_be_preempted_gpus:
         return certain
     return f"{certain}, and {prediction.may_be_preempted_gpus} more may be (not certain: {words_of(prediction.doubts)})"
+
+
+def _gpus(number: Fraction | float) -> str:
+    return "GPU" if number == 1 else "GPUs"
+
+
+def _needs(limit: int) -> str:
+    return f"More than {limit} need approval."
 
 
 def _approval(
@@ -281,7 +290,7 @@ def _approval(
         return
     if threshold.changed_gpus is not None:
         moved = exchange(goals, capacities)
-        because = f"{said_number(moved.gpus)} GPUs change hands, up to {threshold.changed_gpus} go without approval."
+        because = f"{said_number(moved.gpus)} {_gpus(moved.gpus)} would change hands. {_needs(threshold.changed_gpus)}"
         if moved.unknown:
             because = f"At least {because} How many {', '.join(moved.unknown)} has is not known."
         passed = moved.gpus <= threshold.changed_gpus and not moved.unknown
@@ -291,7 +300,7 @@ def _approval(
         said = _said_preempted(prediction)
         if not prediction.is_complete:
             said = f"At least {said}" if prediction.simulated else "An unknown number of GPUs would be preempted"
-        because = f"{said}, up to {threshold.preempted_gpus} go without approval."
+        because = f"{said}. {_needs(threshold.preempted_gpus)}"
         if prediction.simulated and prediction.not_predicted:
             because = f"{because} What was not predicted: {'; '.join(prediction.not_predicted)}."
         passed = prediction.is_complete and would_be <= threshold.preempted_gpus
