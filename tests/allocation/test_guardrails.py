@@ -99,7 +99,7 @@ def test_guardrails_stop(world: Snapshot, want: list[str]) -> None:
 def test_what_was_stopped_and_what_would_let_it_through_is_said() -> None:
     plan = plan_quotas(shrinking(5, maxDecreasePercent=25), mode="apply")
     [verdict] = failed(plan)
-    assert verdict.because == "team-a ml.g5.8xlarge 8 -> 5 falls by 37.5 % in one step, 25 % is the most."
+    assert verdict.because == "team-a ml.g5.8xlarge 8 -> 5 falls by 37.5 % in one step; the most allowed is 25 %."
     assert (
         verdict.remedy
         == "raise guardrails.maxDecreasePercent to 37.5, or lower the quota in steps (guardrails.onLimit: partial)"
@@ -116,7 +116,7 @@ def test_a_minimum_that_is_known_says_the_numbers_and_no_more() -> None:
 def test_an_increase_that_was_stopped_says_what_would_let_it_through() -> None:
     plan = plan_quotas(shrinking(11, maxIncreasePercent=25), mode="apply")
     [verdict] = failed(plan)
-    assert verdict.because == "team-a ml.g5.8xlarge 8 -> 11 rises by 37.5 % in one step, 25 % is the most."
+    assert verdict.because == "team-a ml.g5.8xlarge 8 -> 11 rises by 37.5 % in one step; the most allowed is 25 %."
     assert (
         verdict.remedy
         == "raise guardrails.maxIncreasePercent to 37.5, or raise the quota in steps (guardrails.onLimit: partial)"
@@ -269,7 +269,7 @@ def test_growth_in_a_period(history: tuple[PastQuota, ...], want: list[str]) -> 
 def test_the_words_of_a_period_name_the_least_and_what_would_let_it_through() -> None:
     [verdict] = failed(plan_quotas(grown(had((5, 23))), mode="apply"))
     assert verdict.because == (
-        "team-a ml.g5.8xlarge 8 -> 10 rises by 100 % from the least in 24 h (5), 40 % is the most."
+        "team-a ml.g5.8xlarge 8 -> 10 rises by 100 % from the least in 24 h (5); the most allowed is 40 %."
     )
     assert verdict.remedy == "wait, or raise guardrails.maxIncreasePerPeriod.percent to 100"
 

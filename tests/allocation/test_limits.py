@@ -101,7 +101,7 @@ def test_a_verdict_names_the_worst_number_and_how_many_more() -> None:
     before, after = row(P5, Accelerators=8, VCpu=192, MemoryInGiB=2048), row(P5, Accelerators=2, VCpu=10)
     [verdict] = failed(plan_quotas(moving(before, after, maxDecreasePercent=25), mode="apply"))
     assert verdict.because == (
-        "team-a ml.p5.48xlarge 192 -> 10 vCPU falls by 94.79 % in one step, 25 % is the most. "
+        "team-a ml.p5.48xlarge 192 -> 10 vCPU falls by 94.79 % in one step; the most allowed is 25 %. "
         "2 more numbers are beyond it."
     )
     assert verdict.remedy == (
@@ -148,7 +148,7 @@ def test_what_loses_its_unit_on_an_unknown_type_falls_to_nothing() -> None:
     moved = quota_deltas(snapshot(policy), policy, [goal], [], {})
     said = [verdict for limit in limits(policy.guardrails) for verdict in limit.verdicts(moved)]
     assert [(verdict.passed, verdict.because) for verdict in said] == [
-        (False, "team-a ml.x99.large 8 -> 0 falls by 100 % in one step, 99 % is the most."),
+        (False, "team-a ml.x99.large 8 -> 0 falls by 100 % in one step; the most allowed is 99 %."),
         (True, "team-a ml.x99.large 0 -> 500 VCpu: it was zero before, and zero has no percentage."),
     ]
 
@@ -184,7 +184,7 @@ def test_the_greater_of_a_percentage_and_one_instance(
 def test_a_verdict_says_both_sides_of_the_greater() -> None:
     [verdict] = failed(plan_quotas(moving(row(Count=12), row(Count=6), **DEFAULT), mode="apply"))
     assert verdict.because == (
-        "team-a ml.g5.8xlarge 12 -> 6 falls by 50 % in one step, 25 % or 1 whole instance is the most."
+        "team-a ml.g5.8xlarge 12 -> 6 falls by 50 % in one step; the most allowed is 25 % or 1 whole instance."
     )
 
 

@@ -70,7 +70,7 @@ def test_a_lease_that_was_in_the_last_write_excuses_nothing() -> None:
 def test_a_lease_hides_no_decrease_beside_it() -> None:
     plan = plan_quotas(lending((4, 4), (4, 3), lease(-1, 24), a={}, b={}), mode="apply")
     assert failed(plan)[0].because == (
-        "team-b ml.g5.8xlarge 4 -> 1 (2 leased to team-a set aside) falls by 25 % in one step, 0 % is the most."
+        "team-b ml.g5.8xlarge 4 -> 1 (2 leased to team-a set aside) falls by 25 % in one step; the most allowed is 0 %."
     )
 
 

@@ -130,10 +130,10 @@ class Limit:
         if self.instances:
             most += f" or {self.instances} whole instance{'s' if self.instances > 1 else ''}"
         if self.hours is None:
-            return f"{moves} in one step, {most} is the most."
+            return f"{moves} in one step; the most allowed is {most}."
         farthest = "most" if self.falls else "least"
         from_ = said_number(self._base(delta) / delta.shown)
-        return f"{moves} from the {farthest} in {self.hours} h ({from_}), {most} is the most."
+        return f"{moves} from the {farthest} in {self.hours} h ({from_}); the most allowed is {most}."
 
     def _remedy(self, percent: Fraction) -> str:
         enough = -(-percent * 100 // 1) / Fraction(100)

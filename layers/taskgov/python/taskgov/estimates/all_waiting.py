@@ -78,7 +78,7 @@ def draw_all(
     notes = []
     if len(watched) > MOST_WAITING:
         notes.append(
-            f"{len(watched) - MOST_WAITING} of {len(watched)} that wait have no estimate: {MOST_WAITING} is the most"
+            f"{len(watched) - MOST_WAITING} of {len(watched)} that wait have no estimate: at most {MOST_WAITING} get one"
         )
     lacks = basis.lacks or _too_much(scene)
     if lacks or not watched:
@@ -105,7 +105,7 @@ def _any_starts(found: Together) -> bool:
 
 def _too_much(scene: Scene) -> str:
     if len(scene.present) > MOST_PRESENT:
-        return f"{len(scene.present)} workloads are there, and {MOST_PRESENT} is the most"
+        return f"{len(scene.present)} workloads are in the cluster; estimates are made for at most {MOST_PRESENT}"
     reasons = needs_exact_model(scene)
     return f"the exact model is needed ({', '.join(reasons[:3])}); `taskgov when` computes them" if reasons else ""
 

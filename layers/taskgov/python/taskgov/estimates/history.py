@@ -108,7 +108,7 @@ def _lacks(history: History, known: int, comes: int, now: float) -> str:
     if not history.measured:
         return f"{history.source} holds nothing that was measured"
     if history.until < now - STALE:
-        return f"the history ends {(now - history.until) / 86400:.1f} days before the snapshot; 1 is the most"
+        return f"the history ends {(now - history.until) / 86400:.1f} days before the snapshot; at most 1 is allowed"
     if known < LEAST_HISTORY:
         return f"{known} runs are known, and it takes {LEAST_HISTORY}"
     if not comes:
