@@ -28,7 +28,9 @@ REST = {"VCpu": 192, "MemoryInGiB": 2048}
 def test_the_last_gpu_falls_by_100_percent() -> None:
     world = moving(row(P5, Accelerators=1, **REST), row(P5, Accelerators=0, **REST), maxDecreasePercent=25)
     [verdict] = failed(plan_quotas(world, mode="apply"))
-    assert verdict.because == ("team-a ml.p5.48xlarge 1 -> 0 GPUs falls by 100 % in one step; the most allowed is 25 %.")
+    assert verdict.because == (
+        "team-a ml.p5.48xlarge 1 -> 0 GPUs falls by 100 % in one step; the most allowed is 25 %."
+    )
 
 
 def test_one_gpu_is_something_to_measure_an_increase_from() -> None:

@@ -78,7 +78,7 @@ def draw_all(
     notes = []
     if len(watched) > MOST_WAITING:
         notes.append(
-            f"{len(watched) - MOST_WAITING} of {len(watched)} that wait have no estimate: at most {MOST_WAITING} get one"
+            f"{len(watched) - MOST_WAITING} of {len(watched)} waiting have no estimate: at most {MOST_WAITING} get one"
         )
     lacks = basis.lacks or _too_much(scene)
     if lacks or not watched:
