@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from taskgov.violations import Location
     from taskgov_cli.own_rights import OwnRights
 
+_MAY_LACK_ZONE: Final = re.compile(rb'"\d{4}-\d\d-\d\d(?:[Tt _][\d:.,]+)?"')
+"""A date, or a time without a zone, anywhere in a snapshot: only then are its members examined one by one."""
 _SHOWN: Final = 5
 """So many mistakes of a file are named."""
 
@@ -160,7 +163,8 @@ def read(file: Path) -> Snapshot:
     body = file.read_bytes()
     try:
         found = snapshot_from_json(body)
-        _require_zones(found)
+        if _MAY_LACK_ZONE.search(body):
+            _require_zones(found)
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
         said = f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME"
