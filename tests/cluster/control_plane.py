@@ -206,7 +206,10 @@ class ControlPlane:
         self._programs[name] = start(self._binaries.folder / name, self._folder, arguments)
 
     def _api_answers(self, kubeconfig: Path) -> bool:
-        """Ask whether it is ready, and for something of each kind: a store that begins refuses a while longer."""
+        """Ask whether it is ready, for something of each kind, and whether each version is listed.
+
+        A store that begins refuses a while longer, and the list of versions lags behind.
+        """
         self._programs["kube-apiserver"].ensure_runs()
         try:
             # The client may find its discovery in a cache on disk, and so come as far as the question.
@@ -214,9 +217,11 @@ class ControlPlane:
                 if not kube.ready():
                     return False
                 for one in kube.list(_DEFINITIONS, "CustomResourceDefinition"):
-                    kube.list(
-                        f"{one['spec']['group']}/{one['spec']['versions'][0]['name']}", one["spec"]["names"]["kind"]
-                    )
+                    group = one["spec"]["group"]
+                    kube.list(f"{group}/{one['spec']['versions'][0]['name']}", one["spec"]["names"]["kind"])
+                    versions = [each["name"] for each in one["spec"]["versions"] if each["served"]]
+                    if not all(kube.answers(f"/apis/{group}/{version}") for version in versions):
+                        return False
                 return True
         except (ApiException, HTTPError, ResourceNotFoundError):
             return False

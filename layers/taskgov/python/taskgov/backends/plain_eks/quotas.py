@@ -293,4 +293,5 @@ def _served(api: "ObjectApi") -> KueueVersion:
     for version in VERSIONS:
         if api.serves(f"{GROUP}/{version}"):
             return version
-    raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
+    # A restarted API server needs a moment before it lists the groups of CRDs: no reason to refuse a write for good.
+    raise UpstreamError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
