@@ -18,7 +18,7 @@ from taskgov.kueue.policy_record import POLICY, PolicyRecord
 from taskgov.kueue.record import RECORD, Reading, Record
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
-from tests.support.quota_store import G5, Edit, QuotaStoreContract, Rig
+from tests.support.quota_store import ARN, G5, Edit, QuotaStoreContract, Rig
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,3 +154,13 @@ def test_what_somebody_took_over_meanwhile_stays() -> None:
 
     with pytest.raises(ConflictError, match="was not made by taskgov: it stays"):
         delete_judged(cast("Any", Taken(MINE, 1)), MINE)
+
+
+def test_a_server_that_lists_no_version_of_kueue_refuses_nothing_for_good() -> None:
+    """As an API server for a moment after its restart: `refusal` would end the change, and its quota would stay."""
+    cluster = SimulatedCluster("ml", lambda: datetime(2026, 11, 20, 9, tzinfo=UTC))
+    with ClusterApiServer(cluster.store, writes=cluster, versions_served=("v1",)) as server:
+        quotas = KueueQuotas(OverHttp(server.url), lambda _arn: InstanceTypeTable())
+        with pytest.raises(UpstreamError, match=r"serves none of v1beta2, v1beta1.* is Kueue installed\?") as raised:
+            quotas.scheduler_config(ARN)
+    assert not raised.value.refusal
