@@ -65,7 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("trace", type=Path)
     options.add_argument("--gpus", default="600,450,300")
     options.add_argument("--splits", type=int, default=10)
-    options.add_argument("--batch", type=int, default=300, help="seconds of freed quota that are gathered for a look")
+    options.add_argument(
+        "--batch", type=int, default=300, help="seconds for which freed quota is gathered before jobs are reconsidered"
+    )
     options.add_argument("--looks-back", type=int, default=26, help="weeks that a choice uses")
     options.add_argument(
         "--limits", type=int, metavar="WEEK", help="compare borrow limits in the two weeks from this one"

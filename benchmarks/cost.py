@@ -48,9 +48,9 @@ CLUSTERS = 1, 10, 200
 EXPRESS_GB = 64 / 1024
 """What an execution of a small Express machine is charged for, whatever it uses."""
 TURN_SECONDS, LAST_TURN_SECONDS = 1, 40
-"""How far apart looks begin, and when the last one does (`statemachines/fan_out.asl.yaml`)."""
+"""How far apart measurements begin, and when the last one does (`statemachines/fan_out.asl.yaml`)."""
 STARTS_AN_HOUR = 12
-"""Looks at starts, by the default of `EstimateSchedule`."""
+"""Runs of `estimate_starts`, by the default of `EstimateSchedule`."""
 ESTIMATES = "EstimateStartsFunction"
 SHARED = "alarm_metrics", "dashboards", "kms_keys"
 """What a stack has once, however many clusters it governs."""
@@ -133,7 +133,7 @@ def _seconds(counts: Counts, function: str, invocations: float, assumed: Mapping
 
 
 def _fan_out_seconds(measured: Measured, assumed: Mapping[str, float], clusters: int, work: str) -> float:
-    """Return how long an execution that begins looks takes: until the last look's turn, and that look."""
+    """Return how long an execution of the fan-out takes: until the last cluster's turn, and that cluster's call."""
     counts = measured.activities[work]
     look = sum(_seconds(counts, function, number, assumed) for function, number in counts.invocations.items())
     last_turn = (clusters - 1) * min(TURN_SECONDS, LAST_TURN_SECONDS / clusters)
@@ -203,9 +203,9 @@ def _request_rows(all_measured: list[Measured], given: Inputs) -> Iterator[tuple
 def _activity_rows(all_measured: list[Measured]) -> Iterator[tuple[str, ...]]:
     yield ("counted once", *(f"{each.nodes:,} nodes" for each in all_measured))
     words = {
-        "minute": "the minute's publishing",
-        "starts": "a look at starts",
-        "look": "a look at a cluster at rest",
+        "minute": "each minute's measurement",
+        "starts": "an estimate of starts",
+        "look": "a run on a cluster at rest",
         "fault": "a node fails and comes back",
         "audit": "the nightly audit",
     }

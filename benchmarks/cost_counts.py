@@ -1,8 +1,8 @@
 """What does taskgov ask of AWS, for a cluster of so many nodes? Counted on the embedded stack, nothing estimated.
 
-Five things happen in the life of a stack: the minute's publishing, a look at starts whose queue changed, an hourly look
-at a cluster at rest, a node that fails and is replaced (two runs that write), and the nightly audit. Each is played on
-its own and its requests counted.
+A stack has five activities: each minute's measurement, an estimate of starts after a change of the queue, an hourly run
+on a cluster at rest, a node that fails and is replaced (two runs that write), and the nightly audit. Each is played by
+itself, and its requests are counted.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NODES: Final = 10_000
 LOG_BYTES: Final = 800_000
-"""Of a look at most (tests/services/test_series_rule.py)."""
+"""Of a measurement at most (tests/services/test_series_rule.py)."""
 SNAPSHOT_BYTES: Final = 92_000_000
 REPORT_BYTES: Final = 30_000_000
 """Of a page and its JSON file, which has a line for each team, instance type and resource."""

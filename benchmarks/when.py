@@ -277,7 +277,9 @@ def main() -> None:
     options.add_argument("trace", type=Path)
     options.add_argument("--gpus", default="600,800")
     options.add_argument("--limit", type=int, default=100, help="borrow limit of everybody, in percent")
-    options.add_argument("--batch", type=int, default=60, help="seconds of freed quota that are gathered for a look")
+    options.add_argument(
+        "--batch", type=int, default=60, help="seconds for which freed quota is gathered before jobs are reconsidered"
+    )
     options.add_argument("--half", choices=("first", "second"), default="second")
     options.add_argument("--every", type=int, default=1, help="take one of so many submissions, with all its estimates")
     options.add_argument("--hours", type=int, default=1, help="estimate at one of so many full hours")

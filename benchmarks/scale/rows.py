@@ -30,7 +30,7 @@ def prepare(folder: Path, teams: int) -> None:
 
 
 def read_snapshot(folder: Path) -> Figures:
-    """Look at the cluster as a run does, and store the snapshot."""
+    """Read the cluster as a run does, and store the snapshot."""
     cluster = Cluster.of(folder)
     taken = cluster.take_snapshot()
     return measured(lambda: {"bytes": len(_stored_snapshot(cluster, taken))})
@@ -104,7 +104,7 @@ def publish_usage(folder: Path) -> Figures:
 
 
 def audit_cluster(folder: Path) -> Figures:
-    """Audit the cluster: look, plan, judge, and write the report."""
+    """Audit the cluster: read it, plan, judge, and write the report."""
     from taskgov.contracts.steps import AuditClusterRequest, ClusterUnreadable  # noqa: PLC0415
     from taskgov.services.advise_quotas import AdviseQuotas  # noqa: PLC0415
     from taskgov.services.audit_cluster import AuditCluster  # noqa: PLC0415

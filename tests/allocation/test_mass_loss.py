@@ -449,7 +449,7 @@ losses = st.dictionaries(
 def test_no_order_of_looks_lowers_a_quota_by_a_loss_above_the_limit(
     lost: Mapping[int, tuple[int, Callable[[Node], Node] | None]], looks: set[int]
 ) -> None:
-    """The truth is known here to the minute; the product sees what the looks show."""
+    """The truth is known here to the minute; the product has only its snapshots."""
     cluster = governed()
     happened: dict[int, int] = {}
     for look in sorted(looks):

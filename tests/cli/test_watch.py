@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Return what runs a command that watches: between two looks the next of `between` happens, then Ctrl-C."""
+    """Return what runs a command that watches: between two calls the next of `between` happens, then Ctrl-C."""
 
     def run(*words: str, between: list[Between]) -> Result:
         events: Iterator[Between] = chain(between, repeat(interrupt))

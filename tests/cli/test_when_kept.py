@@ -136,7 +136,7 @@ def test_a_member_is_refused_the_estimates_of_another_team_by_aws(world: World, 
 
 def test_a_member_without_kept_estimates_is_shown_where_to_ask(world: World, member: str) -> None:
     keep(world, ago=timedelta(hours=3))
-    assert "no estimate: the last look is of" in text("when", MINE, *LIVE)
+    assert "no estimate: the last estimates, of" in text("when", MINE, *LIVE)
     for words in (("--runs", f"{MINE}=2h"), ("--futures", "20", "--history", "README.md")):
         result = taskgov("when", MINE, *LIVE, *words)
         assert result.exit_code == 2

@@ -41,7 +41,7 @@ State = tuple[tuple[tuple[str, str], ...], bool]
 JOBS: Final = ("jobs", "pytorchjobs")
 STEADY: Final = 0.5
 STEADY_WHILE_SOME_WAIT: Final = 1.4
-"""Kueue gives those that wait another look once a second."""
+"""Kueue reconsiders those that wait once a second."""
 LONGEST: Final = 90.0
 """A machine that is shared with other work may be slow."""
 

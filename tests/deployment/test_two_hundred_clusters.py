@@ -1,6 +1,8 @@
-"""Two hundred clusters in an account: each has its own look, run and audit, and one that hangs holds up no other.
+"""Two hundred clusters in an account: each has its own measurement, run and audit, and one that hangs holds up no
+other.
 
-The stack is real but for what is behind the fan-out: a look takes some seconds, and runs and audits are only started.
+The stack is real but for what is behind the fan-out: a measurement takes some seconds, and runs and audits are only
+started.
 """
 
 from __future__ import annotations

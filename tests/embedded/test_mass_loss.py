@@ -62,7 +62,7 @@ def of_loss(world: World) -> list[str]:
 
 
 def asked(world: World) -> list[Any]:
-    """Return the questions about lost machines; each look asks about Capacity Blocks besides."""
+    """Return the questions about lost machines; each snapshot also queries Capacity Blocks."""
     calls = (call for call in world.stack.calls if call.operation == "DescribeInstances")
     return [call for call in calls if call.params["Filters"][0]["Name"] == "instance-id"]
 

@@ -133,7 +133,7 @@ def test_a_table_out_of_a_backup_is_noticed_and_its_records_are_those_of_the_las
     assert counts(world) == {"alpha": 4, "beta": 3}
     (because,) = said(world, "state-restored")
     assert "The table is an older copy" in because
-    assert "All records were recovered from the last look." in because
+    assert "All records were recovered from the last snapshot." in because
     assert said(world, "edited-by-hand") == []
     govern(world, alpha=1, beta=3)
     assert counts(world) == {"alpha": 1, "beta": 3}

@@ -233,7 +233,7 @@ _SNAPSHOT: Final = snapshot_to_json(governed().snapshot())
 
 
 def read_what_was_stored(draw: Random) -> None:
-    """Read what a step or an earlier look left in the bucket."""
+    """Read what a step or an earlier snapshot left in the bucket."""
     cluster = governed()
     memories = {
         "memory/ml-cluster/nodes.json": {"nodes": [{"id": "i-1", "healthy": True, "since": "2026-11-20T09:00:00Z"}]},

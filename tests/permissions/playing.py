@@ -201,7 +201,7 @@ def _add_more_teams_than_have_series(world: World) -> None:
 
 
 def _lose_the_identity_of_the_table(world: World) -> None:
-    """Let the next look recover the records from the snapshot of the last one."""
+    """Let the next run recover the records from the last snapshot."""
     key = {"pk": {"S": f"CLUSTER#{world.cluster_arn}"}, "sk": {"S": "LINEAGE"}}
     world.stack.client("dynamodb").delete_item(TableName=world.stack.physical("GovernanceTable"), Key=key)
     world.stack.fire("ResyncAllSchedule")
@@ -351,7 +351,7 @@ def _settle_as_failed(world: World, document: Mapping[str, Any]) -> None:
 
 
 def _fail_to_publish(world: World) -> None:
-    """Let the list of clusters fail, then the look at one."""
+    """Let the list of clusters fail, then the measurement of one."""
     for service, operation, code in (
         ("sagemaker", "ListClusters", "ThrottlingException"),
         ("lambda", "Invoke", "TooManyRequestsException"),

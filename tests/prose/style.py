@@ -9,6 +9,7 @@ from typing import Final
 WORDS: Final = {
     "all the same": "anyway",
     "anew": "again",
+    "(?:a|another|each|earlier|every|first|last|next|previous) looks?": "snapshot, measurement, read, attempt",
     "(?:is|are|was|were) asked": "... is called, queried, needed",
     "(?:is|are|was|were) to be": "will be, should be",
     "asks for": "requests, needs",

@@ -38,7 +38,7 @@ def test_reclaiming_ends_with_everybody_at_home() -> None:
 
 
 def test_who_is_in_line_is_looked_at_before_who_waits_for_another_look() -> None:
-    """As Kueue does, which gives inadmissible workloads another look only once a second."""
+    """As Kueue does, which reconsiders inadmissible workloads only once a second."""
     world = a_world(
         a_queue("a", cohort="pool", cpu="0"),
         a_queue("b", cohort="pool", cpu="0"),

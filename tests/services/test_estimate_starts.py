@@ -219,7 +219,7 @@ def test_with_enough_outcomes_estimates_are_calibrated(looked: Looked) -> None:
 
 
 class Racing(InMemoryDocuments):
-    """A bucket in which another look writes first, so many times."""
+    """A bucket in which another run writes first, so many times."""
 
     races = 0
 

@@ -1,4 +1,4 @@
-"""Which clusters the resync, the looks at usage and the audit go through."""
+"""Which clusters the resync, the measurements and the audit go through."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Keeping the record of work: each look adds to it once, with other writers beside it."""
+"""Keeping the record of work: each measurement adds to it once, with other writers beside it."""
 
 from __future__ import annotations
 

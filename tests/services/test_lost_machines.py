@@ -15,7 +15,7 @@ from tests.support.memory import CLUSTER_ARN, EKS_ARN, InMemoryMachines
 
 
 def world(count: int = 4, lost: int = 2, *, arn: str = EKS_ARN, ids: bool = True) -> Snapshot:
-    """Return a look at nodes of which the first were lost five minutes ago."""
+    """Return nodes of which the first were lost five minutes ago."""
     since = NOW - timedelta(minutes=5)
     nodes = [
         Node(

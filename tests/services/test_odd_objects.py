@@ -28,7 +28,7 @@ def document(**more: Any) -> bytes:
 
 
 class World:
-    """Two teams share four nodes half and half; `look` is a look of a run, hours after the one before."""
+    """Two teams share four nodes half and half; `look` takes a snapshot, hours after the previous one."""
 
     def __init__(self, **more: Any) -> None:
         self.cluster = GovernedCluster().with_fair_share().with_nodes(4)

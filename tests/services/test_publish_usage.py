@@ -547,7 +547,7 @@ class Ended(BaseException):
 
 
 def test_a_run_that_cannot_be_marked_as_published_ends_at_once() -> None:
-    """A crash after its metrics would count them twice: notices to teams and pages are left to the next look."""
+    """A crash after its metrics would count them twice: notices to teams and pages are left to the next measurement."""
 
     def ends(*_: object) -> None:
         raise Ended

@@ -201,7 +201,7 @@ def test_what_is_no_memory_is_refused(text: bytes) -> None:
 
 Looks = list[tuple[int, int]]
 looks = st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 5)), min_size=1, max_size=40)
-"""Seconds since the look before, and instances in use."""
+"""Seconds since the previous measurement, and instances in use."""
 
 
 def played(steps: Looks) -> tuple[UseMemory, list[tuple[datetime, int]]]:

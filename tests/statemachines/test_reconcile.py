@@ -339,7 +339,7 @@ def test_a_run_that_began_to_write_and_then_cannot_read_is_unfinished(world: Wor
     ended = world.run()
     assert (ended.error, ended.cause) == ("unfinished", UNREADABLE["unreadable"])
     assert world.published() == [("unfinished", 0)]
-    assert len(world.schedules) == 1, "another look is due in a minute"
+    assert len(world.schedules) == 1, "another run is due in a minute"
 
 
 def test_a_run_that_cannot_be_published_frees_the_lock_and_fails(world: World) -> None:

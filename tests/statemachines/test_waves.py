@@ -94,7 +94,7 @@ def test_waves_that_settle_slowly_one_after_the_other_end_after_sixty_looks(wave
 
 
 def test_the_lease_is_five_minutes_when_writing_begins(waves: World) -> None:
-    """The functions renew it from then on: before each write, and in each look."""
+    """The functions renew it from then on: before each write, and in each check."""
     seen = []
 
     def apply(payload: dict[str, Any]) -> dict[str, Any]:

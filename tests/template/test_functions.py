@@ -335,5 +335,5 @@ def test_a_parameter_that_a_version_keeps_is_known_to_wait_for_the_next_one() ->
 
 
 def test_a_turn_to_notify_teams_lasts_longer_than_the_function_that_has_it(stack: Translated) -> None:
-    """Else another look would tell the same while the first still does."""
+    """Otherwise another measurement would report the same while the first still does."""
     assert stack.resources_of("AWS::Lambda::Function")["PublishUsageFunction"]["Timeout"] < TURN_SECONDS

@@ -27,7 +27,7 @@ from tests.prove.play import Cluster, RestlessError, policy_in_force
 from tests.weeks.machines import NAME, TYPES, UNKNOWN_TYPE, arn_of, document_of
 
 LOOK: Final = timedelta(minutes=15)
-"""How far apart two looks at what teams use may be without a gap."""
+"""How far apart two measurements may be without a gap."""
 
 
 def _book() -> dict[str, Numbers]:

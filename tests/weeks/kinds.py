@@ -35,7 +35,7 @@ def event(
 
 @dataclass(frozen=True)
 class Resting:
-    """A cluster on which nothing is to be done, until a moment is worth another look."""
+    """A cluster on which nothing is to be done, until a moment is worth another run."""
 
     recheck_at: datetime | None
 

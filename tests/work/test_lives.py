@@ -32,7 +32,7 @@ def minutes(chance: random.Random, *, skips: bool) -> list[datetime]:
 
 
 def truth(world: World, until: datetime) -> dict[tuple[str, int], Attempt]:
-    """Return the attempts that really ended up to the last look."""
+    """Return the attempts that really ended up to the last measurement."""
     ended = (attempt for life in world.lives for attempt in life.attempts)
     return {(one.uid, one.number): one for one in ended if one.ended and one.ended <= until}
 
@@ -105,7 +105,7 @@ def evictions(item: dict[str, Any] | None) -> int:
 
 @given(SEEDS)
 def test_who_only_lists_has_a_record_of_each_attempt_that_a_look_could_see(seed: int) -> None:
-    """Where Kueue counts evictions: also of those between two looks, for as long as the Workload is there."""
+    """Where Kueue counts evictions: also of those between two measurements, for as long as the Workload is there."""
     chance = chance_of(seed)
     world = World.of(chance)
     for at in minutes(chance, skips=True):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from taskgov_cli.advise_policy import Ground
 
 BATCH = 300
-"""For how many seconds freed quota is gathered before waiting jobs get another look: Kueue's one, longer for speed."""
+"""For how many seconds freed quota is gathered before waiting jobs are reconsidered: Kueue's one, longer for speed."""
 GPUS = 1000
 
 

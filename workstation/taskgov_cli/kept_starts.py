@@ -118,5 +118,5 @@ def _read(documents: ReadableDocuments, key: str) -> KeptEstimates | None:
     try:
         return None if stored is None else KeptEstimates.from_bytes(stored)
     except ValueError as error:
-        console(stderr=True).print(f"{key} cannot be read ({error}); the next look writes it again", markup=False)
+        console(stderr=True).print(f"{key} cannot be read ({error}); the next estimates replace it", markup=False)
         return None

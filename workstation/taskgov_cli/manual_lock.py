@@ -57,7 +57,7 @@ class Held:
 
 @contextmanager
 def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
-    """Hold the cluster's lock; each write and each look at what settles renews its lease.
+    """Hold the cluster's lock; each write and each check of what settles renews its lease.
 
     A signal does not end the command at once: it is noted, so that the record is left and the lock freed.
 

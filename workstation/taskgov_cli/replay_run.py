@@ -42,7 +42,7 @@ MACHINE: Final = "ml.g5.8xlarge"
 ARN: Final = "arn:aws:sagemaker:us-east-1:111122223333:cluster/replay000000"
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH: Final = 60 * SECOND
-"""How long freed quota is gathered before waiting jobs get another look: Kueue's second, made a minute for speed."""
+"""How long freed quota is gathered before waiting jobs are reconsidered: Kueue's second, made a minute for speed."""
 STEPS: Final = 200
 """How often progress is shown."""
 

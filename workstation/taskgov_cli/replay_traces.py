@@ -4,7 +4,8 @@
 | --- | --- | --- | --- |
 | Philly (2017) | columns `timestamp,duration,num_gpus,...,cluster` | virtual cluster | times are local to the cluster |
 | openb (Alibaba, 2023) | columns `name,...,gpu_milli,...,qos` | QoS class | a part of a GPU counts as a whole one |
-| snapshot series | a folder of snapshot files | namespace's team | runs from admission to its end or the last look |
+| snapshot series | a folder of snapshot files | namespace's team | runs from admission to its end or the last snapshot
+|
 | record of work | a folder of days, `*.jsonl.gz` | the team on record | runs as long as its longest attempt |
 
 Jobs without GPUs or without a run time are left out, and counted.

@@ -33,7 +33,7 @@ SEPARATORS: Final = {Form.TABLE: "\n", Form.WIDE: "\n", Form.MARKDOWN: "\n", For
 def watch(look: Callable[[], View], every: float, form: Form, *, as_json: bool) -> None:
     """Answer what `look` returns, every so many seconds, until Ctrl-C.
 
-    The first look fails as the command does without `--watch`; what fails later is said, and the next look may work.
+    The first call fails as the command does without `--watch`. Later failures are printed, and the next call may work.
     Raises `typer.Exit` always.
     """
     try:
@@ -80,7 +80,7 @@ def _one_after_the_other(look: Callable[[], View], every: float, form: Form, *, 
 
 
 def _sentence(error: Exception) -> str:
-    """Return why a look failed; nothing for what was said already. Raises the error if it is a defect of taskgov."""
+    """Return why a call failed; nothing for what was said already. Raises the error if it is a defect of taskgov."""
     if isinstance(error, typer.Exit):
         return ""
     if isinstance(error, typer.BadParameter):

@@ -164,7 +164,7 @@ def _none_kept(kept: KeptEstimates | None, known: Snapshot) -> str:
     """Say why a member has no estimate."""
     if kept is None:
         return _HIDDEN
-    return f"no estimate: the last look is of {clock_time(kept.at, known.taken_at)}, and has none of this job"
+    return f"no estimate: the last estimates, of {clock_time(kept.at, known.taken_at)}, have none of this job"
 
 
 def _shown(found: StartEstimate) -> Iterator[RenderableType]:

@@ -39,7 +39,7 @@ class Simulation:
     world
         Is changed by the simulation; give it a copy to keep the original.
     requeue_batch
-        How long capacity changes of a tree are gathered before its inadmissible workloads get another look, in
+        How long capacity changes of a tree are gathered before its inadmissible workloads are reconsidered, in
         microseconds; 0 is at once. Kueue gathers for one second.
     keep_finished
         Whether finished workloads stay readable in the world.
@@ -158,7 +158,7 @@ class Simulation:
         return result
 
     def _notice(self, now: Instant) -> None:
-        """See which trees have new capacity: another look at once, or when the batch is due."""
+        """See which trees have new capacity: reconsider them at once, or when the batch is due."""
         if not self.world.has_notified:
             return
         if self._batch == 0:

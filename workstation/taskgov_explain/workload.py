@@ -75,7 +75,7 @@ class WorkloadExplanation:
     """Since when it stands so: its admission, its eviction, or its creation."""
     asks: Mapping[str, int]
     kueue_says: str
-    """The scheduler's own words of its last look, where it gave any."""
+    """The scheduler's own words of its last attempt, if it gave any."""
     history: tuple[str, ...]
     """Preemptions, oldest first, as sentences."""
     borrowing: tuple[str, ...]
@@ -94,7 +94,7 @@ class WorkloadExplanation:
     not_visible: tuple[str, ...] = ()
     """What the caller's rights do not show (`taskgov_explain.own_workload`)."""
     start: GivenStart | None = None
-    """When it starts, as the stack's last look estimated it; None where no estimate of it is kept."""
+    """When it starts, by the stack's last estimates; None if no estimate of it is kept."""
 
 
 def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHING_KNOWN) -> WorkloadExplanation:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _CYCLE: Final = re.compile(r'"msg":"(Scheduling cycle|Obtained heads)')
 _MESSAGE: Final = re.compile(r'"msg":"([^"]*)"')
 _BATCH_SECONDS: Final = 1.1
-"""A queue without cohort logs no look at inadmissible workloads when it has none: Kueue does it after one second."""
+"""A queue without cohort logs no reconsideration if it has no inadmissible workloads: Kueue does it after a second."""
 _SILENT_SECONDS: Final = 0.5
 """So long after a change that the log does not show as news Kueue has seen it."""
 _POLL_SECONDS: Final = 0.01
@@ -109,7 +109,7 @@ class Journal:
     ) -> None:
         """Wait until what was done at `since` has come to its end.
 
-        With `batch`, Kueue gives inadmissible workloads another look because of it, once a second has passed. What is
+        With `batch`, Kueue reconsiders inadmissible workloads because of it, once a second has passed. What is
         `silent` is not seen in the log as news by itself. With `door` a LocalQueue was changed.
         """
         deadline = time.time() + _PATIENCE_SECONDS
@@ -133,7 +133,7 @@ class Journal:
             return known.finished if known else 0.0
 
     def was_hurried(self, lane: str, since: float) -> bool:
-        """Say whether the second between a change and another look was over before cycles had come to an end."""
+        """Say whether the second between a change and reconsideration was over before cycles had ended."""
         with self._lock:
             known = self._lanes[lane]
             return known.hurried > since

@@ -53,9 +53,9 @@ class Played:
     late_returns: int = 0
     """Steps in which quota was free for one cycle before the workload that gave it back was in line."""
     hurried: int = 0
-    """Steps in which the second before another look was over early, and Kueue decided as it does then."""
+    """Steps in which the second before reconsideration was over early, and Kueue decided as it does then."""
     words_of_an_earlier_look: int = 0
-    """Steps after which a status has the words of a look that was not the last one."""
+    """Steps after which a status has the words of an attempt that was not the last one."""
     steps: list[tuple[Step, tuple[CycleResult, ...]]] = field(default_factory=list)
     over_quota: bool = False
     """Whether a queue was seen holding more than a changed quota gives it."""

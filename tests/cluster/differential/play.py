@@ -147,7 +147,7 @@ class Player:
         *,
         silent: bool = False,
     ) -> None:
-        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees get another look.
+        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees are reconsidered.
 
         So does the tree of a slice that is replaced, whenever that is.
         """
@@ -210,7 +210,7 @@ class Player:
         return self._stored["LocalQueue", f"{namespace}-localqueue"]
 
     def _notified_by(self, key: str) -> list[Object]:
-        """Return the queue of a workload that is done or gone: its tree gets another look, unless its door is stopped.
+        """Return the queue of a workload that is done or gone: its tree is reconsidered, unless its door is stopped.
 
         A stopped LocalQueue is not known to Kueue's queues (`QueueAssociatedInadmissibleWorkloadsAfter`).
         """
@@ -352,7 +352,7 @@ class Player:
         return metadata["uid"], metadata["creationTimestamp"], self._reserved_at(key)
 
     def _agrees(self) -> bool:
-        """Say whether the model may stand as Kueue does; remember where only the words are those of an earlier look."""
+        """Say whether the model may stand as Kueue does; note where only the words are those of an earlier attempt."""
         seen = self._seen()
         if self.model.keep(lambda world: all(state_of(world.workload(key)) == state for key, state in seen.items())):
             return True
@@ -363,7 +363,7 @@ class Player:
         return False
 
     def _in_the_last_words(self, key: str, state: Object) -> Object:
-        """Return the state with the model's words where Kueue's are those of another look of the same step."""
+        """Return the state with the model's words where Kueue's are those of another attempt of the same step."""
         waits = state["conditions"].get("QuotaReserved")
         modelled = state_of(self.model.workload(key))["conditions"].get("QuotaReserved")
         if not waits or not modelled or waits[2] == modelled[2] or waits[2] not in self.model.said(key):

@@ -81,7 +81,7 @@ class Ledger:
             f"  {len(self.replayed)} differed among others and in none of {REPLAYS} replays alone",
             *(f"    {difference}" for one in self.replayed for difference in one.differences),
             (
-                f"  races, in steps: words of an earlier look {looks}, searches that go round {rounds}, "
+                f"  races, in steps: words of an earlier attempt {looks}, searches that go round {rounds}, "
                 f"equals in another order {equals}, slices that end late {late}, late returns {returns}, "
                 f"started doors {doors}, hurried {hurried}"
             ),

@@ -32,7 +32,7 @@ class Rest(Protocol):
         """Wait until Kueue has seen that a workload is finished; return when it saw the last one."""
 
     def was_hurried(self, lane: str, since: float) -> bool:
-        """Say whether the second between a change and another look may have been over before cycles came to an end."""
+        """Say whether the second between a change and reconsideration may have been over before cycles ended."""
 
     def place(self) -> int:
         """Return how long Kueue's log is now."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from taskgov_cli.review.forge import Forge
 
 LOOK_EVERY: Final = 5
-"""Seconds between two looks for the run."""
+"""Seconds between two searches for the run."""
 NEEDS_APPROVAL: Final = "needs-approval"
 STOPPED: Final = "stopped"
 """A run that was broken off says nothing of the document: another one follows."""

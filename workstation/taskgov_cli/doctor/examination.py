@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from taskgov_cli.doctor.facts import Cluster, DeployedStack, Network, Permission, PolicyFile, Read
 
 LOOK_EVERY: Final = 5
-"""Seconds between two looks for the trace of the test event."""
+"""Seconds between two searches for the trace of the test event."""
 
 Say = Callable[[str], None]
 T = TypeVar("T")

@@ -194,7 +194,7 @@ def _physical(sandbox: Sandbox, logical_id: str) -> str | None:
 
 
 def until(seconds: float, every: float, look: Callable[[], Any]) -> Any:
-    """Look again and again until there is something, or so many seconds are over; return the last look."""
+    """Call `look` repeatedly until it finds something, or for so many seconds; return its last result."""
     end = time.time() + seconds
     while not (found := look()) and time.time() < end:
         time.sleep(every)

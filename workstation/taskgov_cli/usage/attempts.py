@@ -62,7 +62,7 @@ def work_shown(name: str, done: WorkDone, attempts: list[Attempt]) -> Iterator[R
     if total > len(attempts):
         yield Text(f"{total - len(attempts)} more: --limit shows them.")
     if done.looked_at is None:
-        yield Text(f"No look at {name} is on record; the stack takes one each minute.")
+        yield Text(f"{name} has no recorded measurement yet; the stack measures it each minute.")
     elif not attempts:
         yield Text(f"No attempt is waiting, running, or ended since {done.start:%Y-%m-%d %H:%M} UTC.")
 

@@ -111,7 +111,7 @@ class Usage:
 
 
 def usage_of(done: WorkDone) -> Usage:
-    """Return what a time came to, hour by hour. It ends with the last look: nothing is said of what comes after."""
+    """Return what a time came to, hour by hour, up to the last measurement."""
     end = min(done.end, done.looked_at) if done.looked_at else done.start
     usage = Usage(lasted=dict(hours_between(done.start, end)))
     meter = _Meter(usage)

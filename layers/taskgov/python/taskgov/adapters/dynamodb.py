@@ -47,7 +47,7 @@ class Table(Coordination):
                 ExpressionAttributeValues={":lineage": stamp.lineage, ":serial": stamp.serial},
             )
         except ConflictError:
-            return  # a later look is on record
+            return  # a later read is on record
 
     def new_lineage(self) -> str:
         """Return a lineage at random."""

@@ -37,8 +37,8 @@ _NAMED: Final = 10
 _STANDS: Final = "No quota and no cluster policy is written until it can be read."
 _LEFT_OUT: Final = "Its effect on work is not predicted."
 _EFFECTS: Final = {
-    "Node": "The machine counts as at the previous look.",
-    CLUSTER_NODE: "The machine counts as Kubernetes reports it, or as at the previous look.",
+    "Node": "The machine counts as in the previous snapshot.",
+    CLUSTER_NODE: "The machine counts as Kubernetes reports it, or as in the previous snapshot.",
     COMPUTE_QUOTA: f"Its promise is not known. {_STANDS}",
     INSTANCE_GROUP: f"The resources of its machines are not known. {_STANDS}",
     SCHEDULER_CONFIG: f"The content of the cluster policy is not known. {_STANDS}",
@@ -138,7 +138,7 @@ def _restored(restored: RestoredState) -> Finding:
     if restored.taken_over:
         left = f" No record was left of {_listed(restored.taken_over)}; present values were taken over."
     elif restored.loss.is_of_records:
-        left = " All records were recovered from the last look."
+        left = " All records were recovered from the last snapshot."
     evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": len(restored.taken_over)}
     return STATE_RESTORED.about(
         "state",

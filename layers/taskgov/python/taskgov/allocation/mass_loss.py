@@ -179,7 +179,7 @@ def _lost(node: Node, rules: CapacityRules, now: datetime, promised: Iterable[st
     last = len(node.turns) - (1 if fault is not None else 2)
     steady = _last_steady(node, timedelta(minutes=rules.grow_after_minutes))
     if steady is None:
-        # Quotas that stood at the first look of all were made for nodes that Kubernetes did not list then.
+        # Quotas in the very first snapshot were made for nodes that Kubernetes did not list then.
         if node.first_look is None or node.instance_type not in promised:
             return None
         return _Lost(node, node.first_look, node.turns[last] if last >= 0 else node.first_look)

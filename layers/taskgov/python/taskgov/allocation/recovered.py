@@ -33,7 +33,7 @@ class Recovered:
 
 
 def recovered(snapshot: Snapshot, last: Snapshot | None, now: datetime) -> Recovered:
-    """Return the records of a cluster whose table was lost; `last` is what the last look saw, if that is still there.
+    """Return the records of a cluster whose table was lost; `last` is the last snapshot, if it still exists.
 
     `snapshot` has the quotas that stand, and the records of the table as it was found.
     """

@@ -247,9 +247,9 @@ class EstimateStartsResult(StepModel):
     waiting: int = 0
     """Workloads that wait for their turn."""
     estimated: int = 0
-    """Those with an estimate that holds: of this look, or of an earlier one while the queue is the same."""
+    """Those with a valid estimate: of this run, or of an earlier one while the queue is the same."""
     futures: int = 0
-    """Futures that this look played; 0 where none were due."""
+    """Futures that this run played; 0 if none were due."""
     unreadable: int = 0
     """1 where the cluster could not be read; it is in the log, and has the metric `ClusterUnreadable`."""
     notes: tuple[str, ...] = ()

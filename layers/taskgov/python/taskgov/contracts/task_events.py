@@ -57,7 +57,7 @@ class TeamStarved(_OfTeam):
     waiting: int = Field(description="What its waiting work requests.")
     borrowed: int = Field(description="What others borrow.")
     reclaimable: int
-    since: datetime = Field(description="When a look first found it; looks are a minute apart.")
+    since: datetime = Field(description="When a measurement first found it; measurements are a minute apart.")
 
 
 TaskEvent = TaskPreempted | TaskWaiting | TeamStarved

@@ -52,7 +52,7 @@ class Count:
         """The kind of each job, by rank; of one that no queue takes, a kind of the queue `nowhere`."""
 
     def change(self, specs: Iterable[ClusterQueue]) -> None:
-        """Take other quotas, limits, weights or rules of queues; trees in which anything is new get another look."""
+        """Take other quotas, limits, weights or rules of queues; trees in which anything is new are reconsidered."""
         for spec in specs:
             queue = self.queues[spec.name]
             if queue.spec != spec:

@@ -40,7 +40,7 @@ class Cycles(Standing):
     """Runs cycles on what stands."""
 
     def cycle(self, tree: Tree, now: Instant) -> None:
-        """Look at one head of each queue of a tree."""
+        """Consider one head of each queue of a tree."""
         entries = [
             entry
             for queue in tree.queues

@@ -64,9 +64,9 @@ class Tree:
         self.marked: dict[Queue, None] = {}
         """The queues in which somebody is inadmissible."""
         self.notified = False
-        """Whether room was freed since its inadmissible jobs had another look."""
+        """Whether room was freed since its inadmissible jobs were last reconsidered."""
         self.due = False
-        """Whether another look is planned."""
+        """Whether they will be reconsidered at a planned time."""
 
 
 class Queue:
@@ -277,7 +277,7 @@ class Queue:
             heappush(self.line, kind.offered)
 
     def mark(self, rank: int, kind: Kind) -> None:
-        """Requeue a job that cannot be admitted: all of its kind are inadmissible until the next look."""
+        """Requeue a job that cannot be admitted: all of its kind are inadmissible until they are reconsidered."""
         if not kind.marked:
             kind.marked = True
             self.marked.append(kind)

@@ -162,7 +162,7 @@ class _Replay(Cycles):
         yield from (change.at for change in self.changes)
 
     def _notice(self, tree: Tree, now: Instant) -> None:
-        """Give a tree with new room another look: at once, or when its batch is due."""
+        """Reconsider a tree with new room: at once, or when its batch is due."""
         if tree.notified and not self.batch:
             self._look_again(tree)
         elif tree.notified and not tree.due:

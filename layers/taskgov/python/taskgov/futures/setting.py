@@ -33,7 +33,7 @@ class Setting:
     config
         How the manager is configured: fair sharing, its strategies, feature gates.
     batch
-        How long freed quota is gathered before waiting jobs get another look, in microseconds; 0 is at once.
+        How long freed quota is gathered before waiting jobs are reconsidered, in microseconds; 0 is at once.
 
     """
 

@@ -104,7 +104,7 @@ class Standing:
         heappush(self.ends, (now + run_time, self.number, rank))
 
     def leave(self, rank: int) -> Tree:
-        """Free what a job holds; its tree gets another look."""
+        """Free what a job holds; its tree is reconsidered."""
         queue, entry = self.queue_of[rank], self.entry_of[rank]
         del queue.running[bisect_left(queue.running, entry)]
         queue.remove(self.holds[rank])

@@ -60,9 +60,9 @@ LIMIT_REACHED: Final = "ResourceLimitExceeded"
 UNKNOWN_CLUSTER: Final = "ValidationException"
 
 SETTLE_SECONDS: Final = 5
-"""How long a write takes to settle on the emulated account; a person's command looks as often."""
+"""How long a write takes to settle on the emulated account; a person's command checks as often."""
 LOOKS: Final = ((3, 10), (6, 20), (18, 60))
-"""How a run waits for a wave to settle: until the look of this number, so many seconds before each look.
+"""How a run waits for a wave to settle: until the check of this number, so many seconds before each check.
 
 Step Functions reads no Python: `statemachines/reconcile.asl.yaml` has a copy, and a test says what to write there.
 """

@@ -51,7 +51,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True, slots=True)
 class WorkloadsKnown:
-    """What an earlier look found: all workloads at a resource version, in one version of Kueue's API."""
+    """What an earlier read found: all workloads at a resource version, in one version of Kueue's API."""
 
     api_version: str
     resource_version: str
@@ -59,7 +59,7 @@ class WorkloadsKnown:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadsRead(Generic[Kept]):
-    """The workloads as they are at a resource version: those that changed since a look before, or all of them."""
+    """The workloads as they are at a resource version: those that changed since an earlier read, or all of them."""
 
     api_version: str
     resource_version: str
@@ -67,7 +67,7 @@ class WorkloadsRead(Generic[Kept]):
     changed: Mapping[tuple[str, str], Kept | None]
     """Namespace and name -> what was made of it, None for one that was deleted."""
     is_whole: bool
-    """All workloads are in `changed`; without it, the others are as in the look before."""
+    """All workloads are in `changed`; without it, the others are as in the previous read."""
     objects_read: int
     """How many Workloads the server sent."""
     told: tuple[tuple[Kept, bool], ...] = ()

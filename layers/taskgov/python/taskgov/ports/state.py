@@ -56,7 +56,7 @@ class StateStore(Protocol):
         ...
 
     def stamp(self, cluster_arn: str, on_unreadable: OnUnreadable | None = None) -> StateStamp | None:
-        """Return the identity of the cluster's records, or None before the first look of a run."""
+        """Return the identity of the cluster's records, or None before a run first reads the cluster."""
         ...
 
     def record_stamp(self, cluster_arn: str, stamp: StateStamp) -> None:

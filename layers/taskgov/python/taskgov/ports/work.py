@@ -18,13 +18,13 @@ class WorkDone:
     ended: tuple[Attempt, ...] = ()
     """Attempts that ended in it, by the moment they ended; each once."""
     still: tuple[Attempt, ...] = ()
-    """Attempts that wait or run, as the last look of all saw them: whatever the two moments are."""
+    """Attempts that wait or run at the very last measurement, for any two moments."""
     measured: tuple[Span, ...] = ()
-    """When looks followed each other; apart and in order, cut at the two moments."""
+    """Spans without a missing measurement; apart and in order, cut at the two moments."""
     standings: tuple[Standing, ...] = ()
     """How quotas stood, in order. Each measured span begins with one; one holds until the next, or the span's end."""
     looked_at: datetime | None = None
-    """The last look of all; None where there was none."""
+    """The very last measurement; None if there was none."""
 
 
 class WorkRecord(Protocol):

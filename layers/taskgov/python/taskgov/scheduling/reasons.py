@@ -144,7 +144,7 @@ class SliceElsewhere(NamedTuple):
 
 
 class NotNominated(NamedTuple):
-    """A second look within a cycle keeps to the flavors of the first."""
+    """A second attempt within a cycle uses only the flavors of the first."""
 
     flavor: str
     resource: str

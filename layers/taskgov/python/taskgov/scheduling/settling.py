@@ -85,9 +85,9 @@ def settle(model: KueueModel, now: Now, max_cycles: int = 1000, *, budget: Budge
 
     It ends early when the budget is spent, or without a budget after `max_cycles`.
 
-    Inadmissible workloads get another look once all else is done: Kueue gives it to them once a second (its requeue
-    batch), a cycle takes milliseconds, and where two want the same quota, the first to be considered gets it. Seen on a
-    real Kueue 0.19.2 by playing the same sequences on both.
+    Inadmissible workloads are reconsidered once all else is done. Kueue does this once a second (its requeue batch),
+    while a cycle takes milliseconds. If two workloads need the same quota, the first to be considered gets it. Seen on
+    a real Kueue 0.19.2 by playing the same sequences on both.
 
     Pods are ready at once, where admission waits for them (`wait_for_pods_ready_block_admission`).
     Workloads that may not run any more (deactivated, or in a queue that is stopped with `HoldAndDrain`) leave first.

@@ -1,7 +1,7 @@
 """Which objects are there? Applying and deleting them; `workload_store` keeps which workloads run and wait.
 
 `kueue_model.KueueModel` stands on this. A change of quota or of flavors raises the generation of the queues it touches
-and marks their trees, so that inadmissible workloads get another look (`requeue_inadmissible`).
+and marks their trees, so that inadmissible workloads are reconsidered (`requeue_inadmissible`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Store(AccountStore):
             self.notified.update(self.queues)
 
     def put_flavor(self, flavor: ResourceFlavor) -> None:
-        """Add or change a flavor; queues that use it get another look."""
+        """Add or change a flavor; queues that use it are reconsidered."""
         if self.flavors.put(flavor):
             self._flavor_changed(flavor.name)
 
@@ -90,7 +90,7 @@ class Store(AccountStore):
         self._flavor_changed(name)
 
     def put_check(self, name: str, *, active: bool) -> None:
-        """Add or change an admission check; queues that ask it get another look."""
+        """Add or change an admission check; queues that use it are reconsidered."""
         if self.known_checks.get(name) is not active:
             self.known_checks[name] = active
             self._check_changed(name)
@@ -101,7 +101,7 @@ class Store(AccountStore):
         self._check_changed(name)
 
     def put_cohort(self, cohort: Cohort) -> None:
-        """Add or change a cohort: the tree in which it is then gets another look, not one that it leaves.
+        """Add or change a cohort: the tree in which it is then is reconsidered, not the one that it leaves.
 
         Kueue: `AddOrUpdateCohort` in `pkg/cache/queue/manager.go`.
         """
@@ -116,7 +116,7 @@ class Store(AccountStore):
     def drop_cohort(self, name: str) -> None:
         """Delete a cohort; queues and children that still name it keep an implicit one without quota.
 
-        Nobody gets another look for it (`DeleteCohort` in `pkg/cache/queue/manager.go` of Kueue).
+        No workload is reconsidered because of it (`DeleteCohort` in `pkg/cache/queue/manager.go` of Kueue).
         """
         self._raise_generations(name)
         del self.cohorts[name]
@@ -125,8 +125,8 @@ class Store(AccountStore):
     def put_queue(self, spec: ClusterQueue) -> None:
         """Add or change a cluster queue. Workloads that waited for it are queued.
 
-        One that changes its cohort gives the new tree another look, not the one it leaves: Kueue moves it first and
-        notifies then (`UpdateClusterQueue` in `pkg/cache/queue/manager.go`).
+        If it changes its cohort, the new tree is reconsidered, not the one it leaves: Kueue moves it first and notifies
+        then (`UpdateClusterQueue` in `pkg/cache/queue/manager.go`).
         """
         state = self.queues.get(spec.name)
         if state is None:
@@ -161,7 +161,8 @@ class Store(AccountStore):
     def drop_queue(self, name: str) -> None:
         """Delete a cluster queue; its pending workloads wait for it to come back, running ones leave the tree.
 
-        Its neighbours get no other look for it (`DeleteClusterQueue` in `pkg/cache/queue/manager.go` of Kueue).
+        Its neighbours are not reconsidered because of it (`DeleteClusterQueue` in `pkg/cache/queue/manager.go` of
+        Kueue).
         """
         state = self.queues.pop(name)
         for record in [*state.pending.in_line(), *state.pending.inadmissible()]:
@@ -205,8 +206,8 @@ class Store(AccountStore):
     def put_limit_range(self, namespace: str, name: str, limit_range: Mapping[str, Any] | None) -> None:
         """Add or change a LimitRange (`None` deletes it); workloads of its namespace are completed again.
 
-        One that only a bound kept out stays inadmissible until something else gives its tree another look: its spec is
-        what it was (`resourceUpdatesHandler` in `pkg/controller/core/workload_controller.go` of Kueue).
+        If only a bound excluded a workload, it stays inadmissible until its tree is reconsidered for another reason:
+        its spec is unchanged (`resourceUpdatesHandler` in `pkg/controller/core/workload_controller.go` of Kueue).
         """
         self.pod_rules.put_limit_range(namespace, name, limit_range)
         self._read_again(lambda workload: workload.namespace == namespace)

@@ -85,7 +85,7 @@ class KueueModelView:
 
     @property
     def has_notified(self) -> bool:
-        """Whether any tree deserves another look."""
+        """Whether any tree has to be reconsidered."""
         return bool(self._store.notified)
 
     @property

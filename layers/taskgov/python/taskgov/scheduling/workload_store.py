@@ -111,10 +111,10 @@ class WorkloadStore:
             self.enqueue(record)
 
     def _change_running(self, record: Record, fresh: Record) -> None:
-        """Take a changed spec for a workload that runs; its tree gets another look when it holds less now.
+        """Take a changed spec for a workload that runs; its tree is reconsidered if it holds less now.
 
-        So it does when more of its pods are reclaimable, even where it holds no less because it was admitted with fewer
-        (`Update` in `pkg/controller/core/workload_controller.go` of Kueue).
+        The same applies if more of its pods are reclaimable, even if it holds no less because it was admitted with
+        fewer (`Update` in `pkg/controller/core/workload_controller.go` of Kueue).
         """
         if record.admission is None:
             return
@@ -134,7 +134,7 @@ class WorkloadStore:
             queue.add(record)
 
     def drop_workload(self, record: Record) -> None:
-        """Forget a workload; the quota it held is free. Even one that held none gives its tree another look."""
+        """Forget a workload; the quota it held is free. Even if it held none, its tree is reconsidered."""
         if record.admission is not None:
             self.stop(record)
         else:
@@ -170,7 +170,7 @@ class WorkloadStore:
             add_usage(state.node, record.usage)
 
     def stop(self, record: Record) -> None:
-        """Free the quota of a running workload: its queue's generation rises and its tree gets another look."""
+        """Free the quota of a running workload: its queue's generation rises and its tree is reconsidered."""
         state = record.queue
         if state is None:
             self.orphans.pop(record.key, None)
@@ -213,7 +213,7 @@ class WorkloadStore:
             record.queue = None
 
     def notify_of(self, record: Record) -> None:
-        """Give the tree of a workload that is done or gone another look, whether it held quota or not.
+        """Reconsider the tree of a workload that is done or gone, whether it held quota or not.
 
         Kueue: the workload controller calls `QueueAssociatedInadmissibleWorkloadsAfter` for either, which finds the
         tree by the workload's local queue; one that is held is not known to it.

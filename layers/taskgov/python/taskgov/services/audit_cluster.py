@@ -1,4 +1,4 @@
-"""Audit one cluster: look, plan without writing, judge, leave a report, and notify those whom it concerns.
+"""Audit one cluster: read it, plan without writing, judge, write a report, and notify those whom it concerns.
 
 `audit` calls it for each cluster every night. A second try of the same audit leaves a report of its own moment,
 notifies nobody anything twice, and compares itself with the audit before, not with its first try.

@@ -21,10 +21,10 @@ class ClaimCluster:
     clock: Clock
 
     def __call__(self, cluster_arn: str) -> None:
-        """Return when this stack governs the cluster. Raises ConflictError when another does: look again."""
+        """Return when this stack governs the cluster. Raises ConflictError if another does: read it again."""
         stamp = self.state.stamp(cluster_arn)
         if stamp is None:
-            raise ConflictError(f"the table has no lineage for {cluster_arn}: a run has to look at it first")
+            raise ConflictError(f"the table has no lineage for {cluster_arn}: a run has to read the cluster first")
         claims = claims_of(self.clusters.tags(cluster_arn))
         if not claims:
             self.clusters.put_tag(cluster_arn, CLAIM + stamp.lineage, self.clock.now().isoformat(timespec="seconds"))

@@ -128,7 +128,7 @@ def _said(
     *,
     with_policy: bool,
 ) -> str:
-    """Say what was written and stands until the next run looks, and what was refused: teams, versions and reasons."""
+    """Say what was written until the next run reads the cluster, and what was refused: teams, versions and reasons."""
     stands = [f"{record.target.team_name} at version {record.version}" for record in written]
     stands += [f"{record.target.team_name} at version {record.version + 1}" for record in made]
     parts = [f"the execution {execution.name} ended {execution.status} without a record of its own"]

@@ -1,10 +1,10 @@
 """Estimate when the waiting jobs of a cluster start, and keep the outcomes of earlier estimates.
 
-`fan_out` calls it for each governed cluster by the schedule `EstimateSchedule`. Futures are played where the queue is
-another one than at the last estimates, or an hour after them (`taskgov.estimates.looks.is_due`); any other look only
-settles. One document of the cluster is written under the condition that nobody wrote it meanwhile; of two looks at
-once the later one counts. The documents of teams are parts of it, and written after it: a look that ends between leaves
-them to the next one.
+`fan_out` calls it for each governed cluster by the schedule `EstimateSchedule`. Futures are played if the queue has
+changed since the last estimates, or an hour after them (`taskgov.estimates.looks.is_due`). Any other run only settles.
+One document of the cluster is written on condition that nobody wrote it meanwhile; of two runs at once the later one
+counts. The documents of teams are parts of it and are written after it. If a run ends between the two, the next one
+writes them.
 """
 
 import random
@@ -30,7 +30,7 @@ from taskgov.snapshot.model import Snapshot
 READ_DAYS: Final = timedelta(days=28)
 """So much of the record of work the futures are drawn from."""
 SETTLED_WITHIN: Final = timedelta(days=2)
-"""So much of it settles open estimates: each look reads it, and one is lost after a day."""
+"""So much of it settles open estimates: each run reads it, and one is lost after a day."""
 SECONDS: Final = 20.0
 """Of a processor, that futures may take: 200 busy clusters, 20 at a time, are estimated within five minutes."""
 TRIES: Final = 3
@@ -54,14 +54,14 @@ class EstimateStarts:
     def __call__(self, request: EstimateStartsRequest) -> EstimateStartsResult:
         """Return how many wait and have an estimate; a cluster without Kueue, or gone, has none.
 
-        What fails is reported, and does not make the function fail: the next look tries again.
+        What fails is reported, and does not make the function fail: the next run tries again.
         """
         name = request.cluster_arn.rpartition("/")[2]
         try:
             snapshot = self.read_queue(request.cluster_arn)
             name = snapshot.cluster.name
             return self._look(snapshot)
-        except (NotFoundError, ConflictError):  # it is gone; or another look at the same time was faster
+        except (NotFoundError, ConflictError):  # it is gone; or another run at the same time was faster
             return EstimateStartsResult()
         except Exception as error:  # noqa: BLE001 - whatever a cluster does is its own; it is reported
             self.failures.report(name, "estimate when jobs start", error)
@@ -132,7 +132,7 @@ class EstimateStarts:
             return Drawing(waits=waits, notes=(f"no estimates: {lacks}",))
         history = of_record(done.ended, done.measured, now, done.still)
         queue = queue_of(snapshot, {}, history.backgrounds)
-        # The same look gives the same estimates; it is no secret.
+        # The same read gives the same estimates; it is no secret.
         chance = random.Random(f"{snapshot.cluster.arn} {now}")  # noqa: S311  # nosec B311
         until = self.processor_seconds() + SECONDS
         return draw_all(queue, basis_of(history, queue, now), chance, lambda: self.processor_seconds() < until)
@@ -148,11 +148,11 @@ class EstimateStarts:
             try:
                 self.documents.put_version(key, part.to_bytes(), "application/gzip", found)
             except ConflictError:
-                continue  # a look at the same time wrote it; the next look writes it again
+                continue  # a run at the same time wrote it; the next run writes it again
 
 
 def _seen(snapshot: Snapshot, queue: Queue, done: WorkDone | None) -> Seen:
-    """Return what a look has of the workloads: by their objects, and by the record of work."""
+    """Return what is known of the workloads: from their objects, and from the record of work."""
     present = list(zip(queue.uids, queue.scene.present, strict=True))
     admitted: dict[str, list[int]] = {}
     ended: dict[str, int] = {}

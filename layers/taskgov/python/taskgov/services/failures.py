@@ -47,4 +47,4 @@ def raised_at(error: Exception) -> str:
 
 
 def left_out(item: UnreadableItem) -> None:
-    """Continue without an item of the table that cannot be read: each look reports it as a finding."""
+    """Continue without an item of the table that cannot be read: each snapshot reports it as a finding."""

@@ -1,4 +1,4 @@
-"""Read Kueue's objects for the minute's publishing, and of the workloads only what changed since the minute before.
+"""Read Kueue's objects for each minute's measurement; of the workloads, only what changed since the last minute.
 
 The memory is one document for each cluster, in the bucket. Without it, or where it cannot be followed from (damaged, of
 another form or cluster, an hour old), all workloads are listed, as they are where the server does not keep the changes
@@ -25,7 +25,7 @@ WHY_LETTERS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class FollowWorkloads:
-    """Follows the workloads of a cluster from look to look. Its fields are the ports it uses."""
+    """Follows the workloads of a cluster from one measurement to the next. Its fields are the ports it uses."""
 
     kubernetes: WorkloadsApi
     documents: DocumentStore

@@ -17,9 +17,9 @@ from taskgov.snapshot.unreadable import UnreadableObjectError
 
 GONE: Final = "Deleted"
 UNLISTED_FOR: Final = timedelta(hours=1)
-"""A quota that was written longer ago than this and is not listed is gone: it is not asked for at each look."""
+"""A quota that was written longer ago than this and is not listed is gone: it is not queried for each snapshot."""
 MOST_ASKED: Final = 100
-"""Quotas that one look reads one by one. A list catches up, so the others are read by a later look."""
+"""Quotas that are read one by one for a snapshot. A list catches up, so the others are read for a later snapshot."""
 
 
 @dataclass(frozen=True, slots=True)

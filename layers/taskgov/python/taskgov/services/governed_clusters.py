@@ -1,6 +1,6 @@
 """Which clusters are governed: those with a policy document, and those that a parameter of the stack names.
 
-The resync, the looks at usage and the audit go through these and no others, so that a cluster that nobody has taken in,
+The resync, the measurements and the audit go through these and no others, so that a cluster that nobody has taken in,
 or that Slurm orchestrates, costs nothing and rings nothing. A person or an event that names a cluster means that one.
 """
 

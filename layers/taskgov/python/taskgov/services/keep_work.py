@@ -1,10 +1,10 @@
-"""Keep the record of work: what a look adds to it.
+"""Keep the record of work: what a measurement adds to it.
 
-Each look writes one document, the memory (`taskgov.work.memory`), on condition that nobody wrote it meanwhile: of two
-looks at once the second reads again. What stays goes from there into the files of days, once an hour and at the end of
-a day. A file of a day is read, added to and written under the same condition. Between the two a function may die: the
-next look adds the same again, which changes nothing. A process that wrote the memory last does not read it: the
-condition of the write says whether it is the same.
+Each measurement writes one document, the memory (`taskgov.work.memory`), on condition that nobody wrote it meanwhile:
+of two measurements at once the second reads again. Final records move from there into the files of days, once an hour
+and at the end of a day. A file of a day is read, added to and written under the same condition. If a function stops
+between the two, the next measurement adds the same again, which changes nothing. A process that wrote the memory last
+does not read it: the condition of the write shows whether it has changed.
 """
 
 import re
@@ -38,13 +38,13 @@ MOST_KNOWN: Final = 200
 MOST_KNOWN_BYTES: Final = 100_000
 """Memories that a process does not read again: how many, and up to which size."""
 UNKNOWN_PERIOD: Final = timedelta(minutes=10)
-"""How often looks come by a schedule that has no rate."""
+"""The period of measurements if the schedule has no rate."""
 _RATE: Final = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 
 
 @dataclass(frozen=True, slots=True)
 class KeepWork:
-    """Adds a look to the record. Its fields are the ports it uses."""
+    """Adds a measurement to the record. Its fields are the ports it uses."""
 
     documents: VersionedDocuments
     failures: Failures
@@ -53,11 +53,11 @@ class KeepWork:
     """The memory of each cluster as this process wrote it last."""
 
     def __call__(self, snapshot: Snapshot, usage: ClusterUsage) -> None:
-        """Add a look. What fails is reported: usage is published, and the time is marked as not measured."""
+        """Add a measurement. What fails is reported: usage is published, and the time is marked as not measured."""
         name = snapshot.cluster.name
         try:
             self._keep(name, self._look(snapshot, usage))
-        except Exception as error:  # noqa: BLE001 - the look continues; the error is reported
+        except Exception as error:  # noqa: BLE001 - publishing continues; the error is reported
             self.failures.report(name, "keep the record of work", error)
 
     def _look(self, snapshot: Snapshot, usage: ClusterUsage) -> Look:

@@ -23,11 +23,11 @@ def kept_estimates(documents: DocumentStore, cluster_name: str) -> KeptEstimates
     try:
         return None if stored is None else KeptEstimates.from_bytes(stored)
     except ValueError as error:
-        raise InvalidRequestError(f"{key} cannot be read ({error}); the next look writes it again") from error
+        raise InvalidRequestError(f"{key} cannot be read ({error}); the next estimates replace it") from error
 
 
 def task_starts(documents: DocumentStore, snapshot: Snapshot) -> dict[tuple[str, str], GivenStart]:
-    """Return the estimates that hold, by team and job; none of a damaged document, which the next look reports."""
+    """Return the estimates that hold, by team and job; none of a damaged document, which the next run reports."""
     try:
         given = given_starts(kept_estimates(documents, snapshot.cluster.name), snapshot)
     except InvalidRequestError:
@@ -44,7 +44,7 @@ class MeasureStarts:
     failures: Failures
 
     def __call__(self, snapshot: Snapshot) -> list[Measurement]:
-        """Return the values of a look; a failure is reported, and usage is published in any case."""
+        """Return the values to publish; a failure is reported, and usage is published in any case."""
         name = snapshot.cluster.name
         try:
             return [*measure_starts(kept_estimates(self.documents, name), snapshot.taken_at)]

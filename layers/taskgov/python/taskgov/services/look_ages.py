@@ -1,7 +1,7 @@
-"""How long ago was a governed cluster read without an error? `publish_usage` measures it with each look.
+"""How long ago was a governed cluster read without an error? `publish_usage` measures it each minute.
 
 A governed cluster is one that exists, is run by EKS and has a policy document. One that was never read counts from the
-first time that it is seen here, so that a new cluster has as long for its first look as any other for its next one.
+first time that it is seen here, so that a new cluster has as long for its first read as any other for its next one.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from taskgov.snapshot.model import ClusterFacts
 
 @dataclass(frozen=True, slots=True)
 class LookAges:
-    """Measures how old the last look at each cluster is. The alarm watches the greatest age over all clusters.
+    """Measures how long ago each cluster was last read. The alarm watches the longest time over all clusters.
 
-    Each look publishes its own cluster's there, and CloudWatch takes the maximum; 0 for a cluster that is not governed,
-    so that the alarm ends when the last stale cluster is gone.
+    Each measurement publishes the time of its own cluster there, and CloudWatch takes the maximum. It is 0 for a
+    cluster that is not governed, so that the alarm ends when the last stale cluster is gone.
     """
 
     documents: DocumentStore
@@ -29,7 +29,7 @@ class LookAges:
     failures: Failures
 
     def publish(self, cluster: ClusterFacts) -> None:
-        """Measure the age of a cluster's last look; without a value, after it was reported, when it is not known."""
+        """Publish how long ago a cluster was last read. If that is not known, report it and publish no value."""
         try:
             governed = _exists(cluster) and self.documents.policy(cluster.name) is not None
             age = self._age(cluster) if governed else None
@@ -50,7 +50,7 @@ class LookAges:
         self.none_older_than(self._since(last) if last else 0)
 
     def none_older_than(self, age: float) -> None:
-        """Say over all clusters how old a look is."""
+        """Publish an age for all clusters together."""
         self.meter.record(ALL_CLUSTERS, [metric.SECONDS_SINCE_LOOK.of(age)])
 
     def _age(self, cluster: ClusterFacts) -> float:

@@ -16,7 +16,7 @@ from taskgov.ports import Machines
 from taskgov.snapshot.model import Node, Snapshot
 
 ASKED_AT_MOST: Final = 2000
-"""Machines that one look queries, in ten calls (40 to Auto Scaling); more stay unconfirmed until a person approves."""
+"""Machines queried for a snapshot, in ten calls (40 to Auto Scaling); more stay unconfirmed until a person approves."""
 
 SAID_AT_MOST: Final = 300
 """Characters of an error of EC2 that a finding quotes: a refusal carries kilobytes of encoded details."""

@@ -222,9 +222,9 @@ NOTICES_FAILED: Final = Metric(
     "NoticesFailed",
     COUNT,
     WHOLE_CLUSTER,
-    "Topics of teams that could not be notified: their findings by an audit (the cluster's notice names them), or what "
-    "happened to their tasks by a look (its log names them, and the next look tries again).",
-    "audit; each minute's look at usage, when there is one",
+    "Topics of teams that could not be notified: their findings by an audit (the cluster's notice names them), or "
+    "events of their tasks by a measurement (its log names them, and the next measurement tries again).",
+    "audit; each minute's measurement, when there is one",
 )
 OBJECTS_UNREADABLE: Final = Metric(
     "ObjectsUnreadable",
@@ -240,7 +240,7 @@ WORKLOADS_RELISTED: Final = Metric(
     "1 when a minute listed all workloads although it should have followed the changes; the property `why` has the "
     "reason. 0 when it followed them (`objectsRead`: how many Workloads it read). Not published on a cluster whose "
     "workloads fit on one page, and in the minute in which all are listed anyway, once an hour.",
-    "the look at the workloads ([scale.md](scale.md#following-workloads))",
+    "each minute's read of the workloads ([scale.md](scale.md#following-workloads))",
 )
 AUDITS_MISSED: Final = Metric(
     "AuditsMissed",
@@ -257,7 +257,7 @@ CLUSTER_UNREADABLE: Final = Metric(
     "1 when the cluster, or its policy document, could not be read; the log has the error and where it was "
     "raised. The other clusters are read anyway. 0 is published too. With `all clusters` as the cluster: 1 "
     "for each failure.",
-    "each minute's look at usage, the hourly resync, the end of a run",
+    "each minute's measurement, the hourly resync, the end of a run",
 )
 
 METRICS: Final = (

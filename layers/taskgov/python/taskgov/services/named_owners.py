@@ -1,6 +1,6 @@
-"""By which name are the owners of jobs kept? The key of their hashes is made once, by the look that needs it first.
+"""By which name are the owners of jobs kept? The first measurement that needs the key of their hashes makes it.
 
-While the key cannot be read, nobody is named: the look continues, and the error is reported.
+While the key cannot be read, nobody is named: measuring continues, and the error is reported.
 """
 
 import secrets
@@ -18,7 +18,7 @@ from taskgov.work.owners import KEY_BYTES, Naming, name_of, named
 
 KEY: Final = "memory/owners.key"
 AGAIN: Final = timedelta(seconds=50)
-"""So long a key that could not be read is not asked for: each look tries once, and not for each workload."""
+"""How long a key that could not be read is not read again: a measurement tries once, not for each workload."""
 
 
 @dataclass(slots=True)

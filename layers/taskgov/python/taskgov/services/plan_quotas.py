@@ -18,7 +18,7 @@ from taskgov.snapshot.codec import snapshot_from_json
 WRITES = frozenset({Outcome.APPLY, Outcome.NEEDS_APPROVAL})
 """What leads to writes."""
 LEFT = "! This run began before an upgrade, on an older state machine; the next run requests approval and writes."
-"""An execution keeps its definition: one from before waves ends here, and the look that is due now is today's."""
+"""An execution keeps its definition: one from before waves ends here, and the next run has today's."""
 KEY = "plans/{cluster}/{plan}/{digest}.json"
 """Plans of one id change the same; they are made on different snapshots and are kept each by itself."""
 

@@ -53,7 +53,7 @@ class _Usage:
 
 @dataclass(frozen=True, slots=True)
 class PublishUsage:
-    """Publishes the metrics of one look, and sends events about tasks. Its fields are the ports it uses."""
+    """Publishes the metrics of one measurement, and sends events about tasks. Its fields are the ports it uses."""
 
     take_snapshot: TakeSnapshot
     backends: ClusterBackend
@@ -70,7 +70,7 @@ class PublishUsage:
     follow_workloads: ReadKueue | None
     """How the schedule reads Kueue's objects (`taskgov.services.follow_workloads`); None: in full, as a run does."""
     keep_work: Callable[[Snapshot, ClusterUsage], None]
-    """Adds the schedule's look to the record of work (`taskgov.services.keep_work`)."""
+    """Adds a scheduled measurement to the record of work (`taskgov.services.keep_work`)."""
     write_pages: Callable[[Snapshot], None]
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
     cap: SeriesCap
@@ -142,7 +142,7 @@ class PublishUsage:
             return None, said
 
     def _every_cluster(self) -> PublishUsageResult:
-        """Look at one governed cluster after the other.
+        """Measure one governed cluster after the other.
 
         `fan_out` calls this where no cluster is governed, and the schedule of an earlier release for all of them,
         until the deployment has replaced it.
@@ -155,7 +155,7 @@ class PublishUsage:
         )
 
     def _look(self, cluster: str) -> PublishUsageResult:
-        """Look at one cluster (ARN, or the name of its document); one without EKS or Kueue, or gone, has no usage.
+        """Measure one cluster (ARN, or the name of its document); one without EKS or Kueue, or gone, has no usage.
 
         What fails is reported, and does not make the function fail.
         """
@@ -207,7 +207,7 @@ class PublishUsage:
     def _tell_teams(self, usage: _Usage) -> int:
         """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.
 
-        Usage is measured, and counts, even if this fails: an error is reported, and the next look tries again.
+        Usage is measured, and counts, even if this fails: an error is reported, and the next measurement tries again.
         """
         name = usage.snapshot.cluster.name
         try:

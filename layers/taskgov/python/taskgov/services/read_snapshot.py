@@ -53,7 +53,7 @@ class ReadSnapshot:
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
         stored = self.documents.put(key, snapshot_to_store(snapshot), "application/json")
         self.take_snapshot.identity.keep(snapshot, stored)
-        # Last: a look that was not successful to its end counts as none.
+        # Last: a read that did not succeed completely does not count.
         self.state.record_look(snapshot.cluster.arn, snapshot.taken_at)
         return ReadSnapshotResult(
             snapshot=stored,

@@ -9,7 +9,7 @@ from taskgov.services.failures import raised_at
 
 @contextmanager
 def reading(what: str, *, throttled: bool = False) -> Iterator[None]:
-    """Mark the errors of a look at a cluster (`GovernanceError.cluster_unreadable`).
+    """Mark the errors of reading a cluster (`GovernanceError.cluster_unreadable`).
 
     An answer whose form is not the documented one raises whatever its reader raises: that becomes an UpstreamError,
     which does not quote the answer. Being throttled is left as it is, because SageMaker throttles the account and not

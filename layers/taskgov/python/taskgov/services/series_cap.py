@@ -1,7 +1,7 @@
 """Publish no more metric series of a cluster in an hour than the parameter `MaxSeries`, and report what is cut.
 
-`publish_usage` asks with the values of each look (`taskgov.services.series_rule` decides). A cluster whose series fit
-in any case has no memory, and costs no request.
+`publish_usage` calls this with the values of each measurement (`taskgov.services.series_rule` decides). A cluster whose
+series fit in any case has no memory, and costs no request.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class SeriesCap:
     limit: int = DEFAULT_LIMIT
 
     def __call__(self, cluster_name: str, measured: Sequence[Measurement], now: datetime) -> list[Measurement]:
-        """Return what to publish of the values of a look. A memory that fails is reported, and metrics continue.
+        """Return what to publish of the values of a measurement. A memory that fails is reported, and metrics continue.
 
-        Without the memory teams are chosen as at the first look of an hour.
+        Without the memory teams are chosen as at the first measurement of an hour.
         """
         if fits_in_any_case(measured, self.limit):
             return list(measured)

@@ -1,7 +1,7 @@
 """Which metric series a cluster had in this hour, and whose they were: one document for each cluster with many.
 
-The look of each minute and the end of a run write it. Should two of them overlap, the later write stands: the next look
-then has fewer series than there were in the hour, and publishes the same teams.
+The measurement of each minute and the end of a run write it. If two of them overlap, the later write counts: the next
+measurement then has fewer series than there were in the hour, and publishes the same teams.
 """
 
 import gzip
@@ -25,7 +25,7 @@ class SeriesMemory:
     """When it began, in UTC."""
     limit: int
     wanted: int
-    """The limit that would have been enough at the last look: every team with series of its own."""
+    """The limit that would have been enough at the last measurement: every team with series of its own."""
     teams: int
     own: tuple[str, ...]
     """Teams with series of their own, by name."""

@@ -4,10 +4,10 @@ CloudWatch bills a series for each hour in which it has a value, so that the lim
 have series of their own; the others are one team, `other`, with the sum of what they have (or the maximum, or nothing:
 the catalogue says which). Values without a team are always published, and what `other` may need is always kept free.
 
-Who has series of their own is decided at the first look of an hour: first teams that used something, waited or were
-preempted in this hour or the one before, then teams that had series of their own before, then by name. Teams without
-work leave a tenth of the limit free, for teams that begin to work within the hour. Until the hour ends nobody loses
-series of their own, unless a team has new ones that do not fit.
+The first measurement of an hour decides which teams have series of their own. First come teams that used something,
+waited or were preempted in this hour or the one before, then teams that had series of their own before, then the others
+by name. A tenth of the limit is not given to teams without work, so that it is free for those that begin to work within
+the hour. Until the hour ends no team loses its series, unless a team has new ones that do not fit.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The values of a look, by how they may be published."""
+    """The values of a measurement, by how they may be published."""
 
     always: tuple[Measurement, ...]
     of_teams: Mapping[str, Sequence[Measurement]]
@@ -64,7 +64,7 @@ def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
 def bounded(
     measured: Sequence[Measurement], before: SeriesMemory | None, limit: int, now: datetime
 ) -> tuple[list[Measurement], SeriesMemory]:
-    """Return what is published of the values of a look, and what to keep.
+    """Return what is published of the values of a measurement, and what to keep.
 
     All series of an hour are at most `limit`, as long as those without a team and of `other` are. Sums and maxima over
     all teams are what they were.

@@ -1,6 +1,6 @@
-"""Is the state that a look finds the one that the last look left? And if not: take over what stands.
+"""Is the stored state the one that the last run left? If not, take over what exists.
 
-`take_snapshot` calls it in the looks of a run, which hold the lock. Rules and words are in `taskgov.snapshot.identity`.
+`take_snapshot` calls it during a run, which holds the lock. Rules and words are in `taskgov.snapshot.identity`.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from taskgov.snapshot.model import ClusterFacts, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look found of the identity, before it read anything else."""
+    """The identity as it was found, before anything else was read."""
 
     table: StateStamp | None
     bucket: BucketStamp | None
@@ -60,7 +60,7 @@ class StateIdentity:
     def stamped(self, looked: Looked, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with its stamp, and, after a loss, with the records that were recovered.
 
-        Records are kept before the stamp is: a look that is cut short finds the loss again.
+        Records are stored before the stamp: after a read that is cut short, the next one finds the loss again.
         """
         now, bucket = snapshot.taken_at, looked.bucket
         stamp = next_stamp(looked.table, bucket.stamp if bucket else None, self.state.new_lineage(), now)
@@ -92,7 +92,7 @@ class StateIdentity:
         return both_behind(table, recovered(snapshot, self._last(looked.bucket), now).taken_over, now)
 
     def keep(self, snapshot: Snapshot, stored: Pointer) -> None:
-        """Raise the serial of both, the table's first; `stored` is where this look's snapshot is."""
+        """Raise the serial of both, the table's first; `stored` is where this snapshot is."""
         if snapshot.state is None:
             return
         self.state.record_stamp(snapshot.cluster.arn, snapshot.state)
@@ -100,7 +100,7 @@ class StateIdentity:
         self.documents.put(STAMP_KEY.format(snapshot.cluster.name), stamp.to_json(), "application/json")
 
     def _last(self, bucket: BucketStamp | None) -> Snapshot | None:
-        """Return what the last look saw; None when it is gone (after 30 days), or is not a snapshot any more."""
+        """Return the last snapshot; None if it is gone (after 30 days) or cannot be read as a snapshot any more."""
         text = self.documents.find(bucket.snapshot_key) if bucket else None
         if bucket is None or text is None or sha256(text).hexdigest() != bucket.snapshot_sha256:
             return None

@@ -1,6 +1,6 @@
 """Read everything that decisions about one cluster need, once, and put it into one value.
 
-Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only look.
+Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only read.
 """
 
 from collections.abc import Callable

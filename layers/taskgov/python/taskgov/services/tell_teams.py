@@ -1,7 +1,7 @@
 """Report what a snapshot of a cluster shows: an event on the bus for each, and notices to the topics of the teams.
 
-Each look may send notices, one at a time: a turn in the table separates two looks, and the memory in the bucket keeps
-what was sent. If the memory is lost, marks in the table show what was sent within the last thirty days.
+Each measurement may send notices, one at a time: a turn in the table separates two measurements, and the memory in the
+bucket keeps what was sent. If the memory is lost, marks in the table show what was sent within the last thirty days.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,12 +22,12 @@ from taskgov.usage.starved import Starved
 
 KEY: Final = "memory/{}/told.json"
 MOST_AT_ONCE: Final = 2_000
-"""New events of one look: sending them takes seconds. The others are found again a minute later."""
+"""New events of one measurement: sending them takes seconds. The others are found again a minute later."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a look makes of the memory, before anything is sent."""
+    """The memory after a measurement, before anything is sent."""
 
     stored: ToldMemory
     after: ToldMemory
@@ -54,15 +54,15 @@ class TellTeams:
 
         `starved` is who is starved in the snapshot (`taskgov.usage.starved`).
 
-        Raises UpstreamError when the bus does not take an event, after everything else is done; the next look tries
-        again. Raises InvalidRequestError for a memory that somebody damaged.
+        Raises UpstreamError when the bus does not take an event, after everything else is done; the next measurement
+        tries again. Raises InvalidRequestError for a memory that somebody damaged.
         """
         now, rules = self.clock.now(), _rules(snapshot)
         if self._look(snapshot, starved, rules, now).is_idle(rules, now):
             return ()
         turn = self.state.take_turn(snapshot.cluster.arn, now)
         if turn is None:
-            return ()  # another look reports; what only this one saw is still there for the next
+            return ()  # another measurement reports; the next one finds what only this one saw
         try:
             return self._tell(snapshot, starved, rules, now)
         finally:
@@ -71,7 +71,7 @@ class TellTeams:
     def _tell(
         self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime
     ) -> tuple[str, ...]:
-        look = self._look(snapshot, starved, rules, now)  # once more: another look may have reported meanwhile
+        look = self._look(snapshot, starved, rules, now)  # once more: another measurement may have reported meanwhile
         memory = look.after
         if memory != look.stored:
             self._put(snapshot, memory)

@@ -2,7 +2,7 @@
 
 It is written before anything is sent, and again after each notice. So nothing that was seen is lost when a function
 stops, and only what was sent at that very moment can be sent twice. Everything here is a pure function of
-the memory before, what a look found, and the time.
+the memory before, what a measurement found, and the time.
 """
 
 import json
@@ -62,7 +62,7 @@ class ToldMemory:
     told: Mapping[str, date] = field(default_factory=dict)
     """Identity of what was seen and is reported, or about to be -> the day on which it was seen last."""
     starved: Mapping[str, datetime] = field(default_factory=dict)
-    """Place (`happenings.place_of`) -> since when it is found starved, look by look."""
+    """Place (`happenings.place_of`) -> since when each measurement finds it starved."""
     due: tuple[TaskEvent, ...] = ()
     """Events that the bus has not taken yet."""
     held: Mapping[Channel, Held] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class ToldMemory:
         return replace(self, starved={place: self.starved.get(place, _second(now)) for place in sorted(places)})
 
     def with_seen(self, seen: Iterable[TaskEvent], rules: NoticeRules, reach: str, now: datetime) -> "ToldMemory":
-        """Return it with what a look found: what is new is due on the bus, and held for the topics of its team.
+        """Return it with what a measurement found: what is new is due on the bus, and held for the topics of its team.
 
         Topics are those within `reach` (`Channel.is_within`).
         """

@@ -1,7 +1,7 @@
 """The memory of how much teams used: one document for each cluster, in the bucket.
 
-Its one writer is the look of each minute (`publish_usage`); the end of a run does not write it. Should two of its calls
-overlap, the later write stands: both say how much time has passed since the same look, so none is counted twice.
+Only the measurement of each minute (`publish_usage`) writes it; the end of a run does not. If two calls overlap, the
+later write counts. Both have the time since the same measurement, so none is counted twice.
 """
 
 from dataclasses import dataclass, replace

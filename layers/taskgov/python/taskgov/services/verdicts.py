@@ -60,7 +60,7 @@ class Listed:
     plan_id: str
     quotas: tuple[ComputeQuota, ...]
     unasked: frozenset[str]
-    """Ids of quotas that are behind their record and were not asked for in this look."""
+    """Ids of quotas that are behind their record and were not queried for this snapshot."""
     policy: ClusterSchedulerConfig | None
     records: dict[str, AppliedQuota]
     applied_policy: AppliedPolicy | None

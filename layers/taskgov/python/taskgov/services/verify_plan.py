@@ -89,7 +89,7 @@ class VerifyPlan:
         return tuple(path for path in found if path.subject not in refused)
 
     def _record(self, plan: Plan, judged: Iterable[Judged]) -> None:
-        """Keep what settled as failed; the same in each look, as an invocation may come twice."""
+        """Record what settled as failed. Each call records the same, because an invocation may come twice."""
         for judgement in judged:
             if judgement.verdict is Verdict.REFUSED:
                 refused = refused_write(

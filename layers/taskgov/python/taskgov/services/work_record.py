@@ -1,4 +1,4 @@
-"""Read the record of work: the files of days, and what the last look still keeps in its memory."""
+"""Read the record of work: the files of days, and what the memory has since the last measurement."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class RecordedWork:
         try:
             return WorkMemory() if stored is None else WorkMemory.from_bytes(stored)
         except ValueError as error:
-            raise InvalidRequestError(f"{key} cannot be read ({error}); the next look writes it again") from error
+            raise InvalidRequestError(f"{key} cannot be read ({error}); the next measurement replaces it") from error
 
     def _day(self, cluster_name: str, day: str) -> Day:
         key = days.KEY.format(cluster_name, day)

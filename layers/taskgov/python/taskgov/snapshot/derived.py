@@ -1,4 +1,4 @@
-"""Answers about Kueue's objects that several ask for: worked out once for each look at a cluster."""
+"""Answers about Kueue's objects that several ask for: computed once for each snapshot."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,23 +1,23 @@
 """Whose state are the records of a cluster, and are they the newest? What table, bucket and cluster store of it.
 
 Terraform's state has the same two marks: a lineage, made once, and a serial that rises with each write. The table and
-the bucket have one pair each for every cluster. A run's look raises both before the run can write, so that a table that
-comes out of a backup is behind the bucket, and a bucket behind the table. The third mark, the claim, is a tag on the
-cluster itself: which stack governs it.
+the bucket have one pair each for every cluster. A run raises both when it reads the cluster, before it can write. A
+table from a backup is therefore behind the bucket, and a bucket from a backup behind the table. The third mark, the
+claim, is a tag on the cluster itself: which stack governs it.
 
 | table | bucket | what it means |
 | --- | --- | --- |
-| nothing | nothing | the first look |
+| nothing | nothing | the first read |
 | nothing | a stamp | the table is empty |
-| a stamp | nothing | the bucket is empty; unless the very first look was cut short |
+| a stamp | nothing | the bucket is empty; unless the very first read was cut short |
 | a lineage | another | the table is foreign |
 | a serial | a higher one | the table is older |
 | a serial | one lower by more than one | the bucket is older |
 | a serial | the same, hours old; quotas changed, and no edit on record explains it | both are older |
 
 Where they agree, and another stack's claim is the older, or this stack has not claimed the cluster since: a new stack.
-A look that is cut short leaves the table ahead by one, and a write to the bucket that arrives late by more, for
-minutes: neither is a loss.
+A read that is cut short leaves the table ahead by one. A write to the bucket that arrives late leaves it ahead by more,
+for minutes. Neither is a loss.
 """
 
 import json
@@ -31,7 +31,7 @@ STAMP_KEY: Final = "memory/{}/state.json"
 LATE: Final = timedelta(minutes=15)
 """A write to the bucket that is under way longer than this is none: its function has long ended."""
 SILENT: Final = timedelta(hours=3)
-"""A stack that works looks at least every hour."""
+"""A stack that works reads each cluster at least every hour."""
 SHOWN_FOR: Final = timedelta(days=1)
 """How long a loss is reported after everything has been taken over."""
 CLAIM: Final = "taskgov:stack:"
@@ -39,7 +39,7 @@ CLAIM: Final = "taskgov:stack:"
 
 
 class Loss(StrEnum):
-    """What was lost when the state that a look finds is not the one that the last look left."""
+    """What was lost if the stored state is not the one that the last run left."""
 
     TABLE_BEHIND = "table-behind"
     """The table is an older copy than the bucket has seen: restored from a backup."""
@@ -83,12 +83,12 @@ class RestoredState:
 
 @dataclass(frozen=True, slots=True)
 class StateStamp:
-    """Whose state the records of a cluster are, and which look left them; table and bucket carry one each."""
+    """Whose state the records of a cluster are, and which read left them. Table and bucket have one each."""
 
     lineage: str
     """Made at random when a table first saw the cluster, and the same ever after."""
     serial: int
-    """Rises with each look of a run, before the run can write."""
+    """Rises each time a run reads the cluster, before the run can write."""
     at: datetime
     restored: RestoredState | None = None
     """The last loss, for as long as people should know of it; only the table keeps it."""
@@ -104,7 +104,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class BucketStamp:
-    """The bucket's half: the stamp, and where the snapshot of that look is, which holds a copy of all records."""
+    """The bucket's half: the stamp, and where the snapshot of that read is, which has a copy of all records."""
 
     stamp: StateStamp
     snapshot_key: str
@@ -171,19 +171,19 @@ def _between(table: StateStamp, bucket: StateStamp) -> tuple[Loss, str] | None:
 
 
 def both_behind(table: StateStamp, changed: Iterable[str], now: datetime) -> tuple[Loss, str] | None:
-    """Return the loss of both together; `changed` are quotas that changed since the last look, for unknown reasons."""
+    """Return the loss of both together; `changed` are quotas that have changed since, for unknown reasons."""
     names = list(changed)
     if not names or now - table.at <= SILENT:
         return None
-    because = f"the last look on record was at {table.at:%Y-%m-%d %H:%M} UTC, and {len(names)} quotas have changed"
+    because = f"the last snapshot on record is of {table.at:%Y-%m-%d %H:%M} UTC, and {len(names)} quotas have changed"
     return Loss.BOTH_BEHIND, f"{because} since, which no edit on record explains"
 
 
 def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage: str, now: datetime) -> StateStamp:
-    """Return the stamp of the look that is being made.
+    """Return the stamp of the present read.
 
-    The bucket's lineage continues, because the cluster is tagged with it. The serial follows the bucket's while that is
-    there: however often a look is cut short between the two, the table is ahead by one.
+    The bucket's lineage continues, because the cluster is tagged with it. The serial follows the bucket's if there is
+    one: the table is ahead by one, however often a read is cut short between the two.
     """
     seen = bucket or table
     lineage = new_lineage if seen is None else seen.lineage

@@ -33,7 +33,7 @@ def marked(
 ) -> tuple[Node, ...]:
     """Return the nodes, each with its reservation and with the moment at which that takes it back.
 
-    What cannot be read is as it was at the look before (`memory`), also for a node that has come since.
+    What cannot be read is as in the previous snapshot (`memory`), also for a node that has come since.
     """
     known = {reservation.id: reservation for reservation in reserved.reservations}
     all_silent, ends = "" in known, _remembered(memory)

@@ -20,7 +20,7 @@ MAX_TURNS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One node: its state at the last look, whether the first look of all found it healthy, and its turns since."""
+    """One node: its state in the last snapshot, whether it was healthy in the very first one, and its turns since."""
 
     healthy: bool
     found_healthy: bool = False
@@ -41,14 +41,14 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class NodeMemory:
-    """The memory of a cluster's nodes. `looked` is False before the first look of all."""
+    """The memory of a cluster's nodes. `looked` is False before the very first snapshot."""
 
     nodes: Mapping[str, NodeRecord] = field(default_factory=dict)
     looked: bool = False
     lost: bool = False
-    """There was a memory, and it is gone: this look starts again, and a node that is unhealthy now has just turned."""
+    """There was a memory, and it is gone: this snapshot starts again; a node that is unhealthy now has just turned."""
     looked_at: datetime | None = None
-    """The last look; None before the first one, and in a memory that an older version wrote."""
+    """The time of the last snapshot; None before the first one, and in a memory that an older version wrote."""
 
     @property
     def gone(self) -> tuple[Node, ...]:
@@ -89,11 +89,11 @@ def remember_nodes(
     is_partial: bool = False,
     unread: AbstractSet[str | None] = frozenset(),
 ) -> tuple[NodeMemory, tuple[Node, ...]]:
-    """Return the memory after this look, and the nodes with what is known of their past.
+    """Return the memory after this snapshot, and the nodes with what is known of their past.
 
-    A node that is gone stays in the memory (`NodeMemory.gone`) if it ever was healthy; `NodeMemory.without` forgets
-    it. A new node counts as seen from `now`; at the first look of all, every node is taken as it is found, because
-    since when it has been so is not known.
+    A node that is gone stays in the memory (`NodeMemory.gone`) if it ever was healthy; `NodeMemory.without` forgets it.
+    A new node counts as seen from `now`; in the very first snapshot every node is taken as it is, because its past is
+    not known.
 
     A node whose object cannot be read is neither lost nor healed: it counts as it did, unless SageMaker says that it
     does not run. With `is_partial` there are such objects without a name, so that no node is known to be gone. `unread`
@@ -137,7 +137,7 @@ def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
 
 
 def _as_before(memory: NodeMemory, node: Node, machine: Mapping[str, Any]) -> NodeRecord:
-    """Return the record that a node has; without one, what SageMaker says is used at the very first look."""
+    """Return the record of a node. Without one, the very first snapshot uses the status of SageMaker."""
     before = memory.nodes.get(node.name)
     if before is not None:
         return replace(before, gone=False)
@@ -155,7 +155,7 @@ def _turned(before: NodeRecord, memory: NodeMemory, now: datetime, *, healthy: b
 
 
 def _padded(record: NodeRecord) -> tuple[datetime | None, ...]:
-    """Return the look before each turn; a record of an older version has none."""
+    """Return the time of the snapshot before each turn; a record of an older version has none."""
     return (*(None for _ in record.turns[len(record.looked_before) :]), *record.looked_before)
 
 

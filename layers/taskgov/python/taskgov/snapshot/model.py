@@ -102,7 +102,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     joined_at: datetime | None = None
     healthy_since: datetime | None = None
-    """When the automation saw it turn healthy; None while it is not, or when it was so at the first look."""
+    """When the automation saw it turn healthy; None while it is not, or if it was healthy in the first snapshot."""
     unhealthy_since: datetime | None = None
     """When the automation saw it turn unhealthy; None while it is healthy, and for a node never seen healthy."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
@@ -111,9 +111,9 @@ class Node:
     turns: tuple[datetime, ...] = ()
     """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
     looked_before: tuple[datetime | None, ...] = ()
-    """For each turn, the last look before it: the node turned after that look. None when it is not known."""
+    """For each turn, the last snapshot before it: the node turned after that time. None if it is not known."""
     unreadable: bool = False
-    """Its Kubernetes object cannot be read: it counts as it did at the look before (`taskgov.snapshot.memory`)."""
+    """Its Kubernetes object cannot be read: it counts as in the previous snapshot (`taskgov.snapshot.memory`)."""
     first_look: datetime | None = None
     """When the automation read the cluster for the first time, if the node ran then and Kubernetes had it not."""
     ec2_state: str | None = None
@@ -208,7 +208,7 @@ class Snapshot:
     refusals: tuple[RefusedWrite, ...] = ()
     """Writes that were refused, by subject; none in a snapshot that was taken before they were recorded."""
     state: StateStamp | None = None
-    """The identity of the records that the snapshot was made with; None before the first look of a run."""
+    """The identity of the records that the snapshot was made with; None before the first snapshot of a run."""
     claims: tuple[Claim, ...] = ()
     """The stacks that have tagged the cluster as theirs, the one that governs it first."""
     unreadable: tuple[UnreadableItem, ...] = ()

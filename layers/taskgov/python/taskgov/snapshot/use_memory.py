@@ -1,11 +1,12 @@
 """How much each team used in the past: what a single snapshot of the cluster does not show.
 
-`publish_usage` looks every minute and keeps one small JSON document for each cluster; snapshots take from it the
+`publish_usage` measures every minute and keeps one small JSON document for each cluster; snapshots take from it the
 greatest use within a window (demand-aware rebalancing, idle quota) and the GPU-hours of a period (budgets).
 
-A look stands for the time since the look before it. Looks further apart than `LONGEST_PAUSE` leave a gap: the time
-between them is neither counted nor called observed. A second look at the same moment, or a little before the last one
-(clocks differ), adds no time; a clock that was set back by more starts again. All days are days in UTC.
+A measurement counts for the time since the previous one. If two are further apart than `LONGEST_PAUSE`, the time
+between them is a gap: it is neither counted nor called observed. A second measurement at the same moment, or a little
+before the last one (clocks differ), adds no time; a clock that was set back by more starts again. All days are days in
+UTC.
 
 What is kept stays small. Of the peaks by the hour, one that a later hour reaches is forgotten: it can never again be
 the greatest of a window that ends now. Where there are still many, the two that differ least are kept as one, with the
@@ -65,7 +66,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class UseMemory:
-    """The memory of a cluster's use. `at` is the last look, None before the first."""
+    """The memory of a cluster's use. `at` is the time of the last measurement, None before the first."""
 
     at: datetime | None = None
     watched: Mapping[Place, Watched] = field(default_factory=dict)
@@ -114,7 +115,7 @@ class UseMemory:
 
 
 def remember_use(memory: UseMemory, use: UseNow, now: datetime) -> UseMemory:
-    """Return the memory after a look at `now`; a place that is gone is forgotten, what was spent there is not."""
+    """Return the memory after a measurement at `now`. A place that is gone is dropped, but not its use."""
     now = now.astimezone(UTC).replace(microsecond=0)
     if memory.at is not None and memory.at - now > LONGEST_PAUSE:
         memory = _until(memory, now)
@@ -127,7 +128,7 @@ def remember_use(memory: UseMemory, use: UseNow, now: datetime) -> UseMemory:
 def observed_use(
     memory: UseMemory, use: UseNow, pending: frozenset[Place], now: datetime, window_hours: int
 ) -> tuple[ObservedUse, ...]:
-    """Return what each place used at most in the window that ends now; nothing when the last look is too long ago.
+    """Return what each place used at most in the window that ends now; nothing if the last measurement is too long ago.
 
     `use` and `pending` (where work waits) are of this moment: growth shows at once.
     """
@@ -147,7 +148,7 @@ def observed_use(
 
 
 def budget_use(memory: UseMemory, team: str, period: Period, now: datetime) -> BudgetUse | None:
-    """Return the GPU-hours of the running period; None before the first look."""
+    """Return the GPU-hours of the running period; None before the first measurement."""
     if memory.at is None:
         return None
     start = period_start(period, now)
@@ -224,7 +225,7 @@ def _by_day(start: datetime, end: datetime) -> Iterator[tuple[date, int]]:
 
 
 def _until(memory: UseMemory, now: datetime) -> UseMemory:
-    """Forget what lies ahead of a clock that was set back, and that anybody looked."""
+    """Forget what is in the future of a clock that was set back, and the last measurement."""
     watched = {
         place: replace(watch, peaks=tuple(peak for peak in watch.peaks if peak[0] <= _hour(now)))
         for place, watch in memory.watched.items()

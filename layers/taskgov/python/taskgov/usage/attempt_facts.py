@@ -1,7 +1,7 @@
 """What does a Workload say of its attempts? When it was admitted, evicted, finished, and what it holds.
 
-The record of work (`taskgov.work`) follows these facts from look to look. Nothing of the job is in them but what it is
-called, what it requests and, if that is wanted, who owns it.
+The record of work (`taskgov.work`) follows these facts from one measurement to the next. Nothing of the job is in them
+but what it is called, what it requests and, if that is wanted, who owns it.
 """
 
 from collections.abc import Callable, Mapping

@@ -19,7 +19,7 @@ Demand = Mapping[tuple[str, str, ResourceName], int]
 
 @once
 def queues_in(kueue: KueueObjects) -> tuple[ClusterQueue, ...]:
-    """Return the ClusterQueues of a look."""
+    """Return the ClusterQueues of a snapshot."""
     return tuple(map(read_cluster_queue, kueue.cluster_queues))
 
 

@@ -103,7 +103,7 @@ def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[Kuber
 
 @once
 def usage_in(kueue: KueueObjects) -> Usage:
-    """Read usage from the queues and cohorts of one look at a cluster."""
+    """Read usage from the queues and cohorts of one read of the cluster."""
     return usage_of(kueue.cluster_queues, kueue.cohorts)
 
 

@@ -93,7 +93,7 @@ class WorkloadFacts:
     asks: tuple[PodsAsked, ...] = ()
     """Nothing for a workload that neither waits nor is preempted: it is not needed."""
     attempt: AttemptFacts | None = None
-    """Only the look of each minute needs it."""
+    """Only each minute's measurement needs it."""
 
     @property
     def team(self) -> str:
@@ -113,7 +113,7 @@ class WorkloadFacts:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A state of a workload between two looks; `is_last`: it was deleted in this state."""
+    """A state of a workload between two measurements; `is_last`: it was deleted in this state."""
 
     facts: WorkloadFacts
     is_last: bool = False
@@ -121,16 +121,16 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class FollowedKueue(KueueObjects):
-    """Kueue's objects of a look that followed the workloads: it has what is known of them instead of themselves."""
+    """Kueue's objects of a measurement that followed the workloads: facts about them instead of the objects."""
 
     facts: tuple[WorkloadFacts, ...] = ()
     told: tuple[Told, ...] = ()
-    """What became of workloads since the look before, in order; nothing where all were listed."""
+    """The changes of workloads since the previous measurement, in order; nothing if all were listed."""
 
 
 @once
 def facts_in(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
-    """Return what is known of all workloads of a look."""
+    """Return what is known of all workloads of a measurement."""
     return kueue.facts if isinstance(kueue, FollowedKueue) else facts_of_all(kueue.workloads)
 
 

@@ -2,7 +2,7 @@
 
 Metrics count them, explanations name them. A preemption has an identity (the workload's uid and the moment), so that it
 counts once however often it is seen. Kueue keeps the condition until the workload is admitted again; what is evicted
-and admitted again between two looks is not seen.
+and admitted again between two measurements is not noticed.
 """
 
 import re

@@ -3,7 +3,7 @@
 After an eviction the workload waits again: that is its next attempt. Of the job, only the stem of its name, its kind
 and its requests are recorded; no command, environment or image.
 
-A *look* is one read of the cluster (`docs/work.md`).
+A *measurement* is what `publish_usage` does each minute (`docs/work.md`).
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ class End(StrEnum):
     EVICTED = "evicted"
     """It lost its quota: it was preempted or deactivated, its pods were not ready in time, ..."""
     GONE = "gone"
-    """The Workload was deleted before it ended. The time is that of the first look without it."""
+    """The Workload was deleted before it ended. The time is that of the first measurement without it."""
     UNSEEN = "unseen"
-    """It began and ended between two looks. Nothing else about it is known."""
+    """It began and ended between two measurements. Nothing else about it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Attempt:
     reason: str = ""
     """Kueue's reason of the end: `Preempted/InCohortReclamation`, `Deactivated`, `Succeeded`, `Failed`, ..."""
     inferred: tuple[str, ...] = ()
-    """Fields that no condition states. They are inferred, and off by at most one look."""
+    """Fields that no condition states. They are inferred, and off by at most one measurement."""
 
     @property
     def identity(self) -> tuple[str, str, int]:

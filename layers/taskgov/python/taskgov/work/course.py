@@ -1,17 +1,18 @@
-"""Update the attempts of Workloads after one look (a read of the cluster).
+"""Update the attempts of Workloads after one measurement.
 
 | the Workload | its attempt |
 | --- | --- |
 | is evicted or finished | ended at the time in the condition |
-| was admitted at another time than before, or Kueue counts more evictions | was evicted between two looks (below) |
-| no longer exists | is `gone`, at the time of the look |
+| was admitted at another time than before, or Kueue counts more evictions | was evicted between two measurements
+(below) |
+| no longer exists | is `gone`, at the time of the measurement |
 | cannot be read | is unchanged |
 
-For an eviction between two looks, the run time is inferred from `accumulatedPastExecutionTimeSeconds`. Without this
-field, the attempt ended when the next one was admitted, at the latest.
+For an eviction between two measurements, the run time is inferred from `accumulatedPastExecutionTimeSeconds`. Without
+this field, the attempt ended when the next one was admitted, at the latest.
 
-A repeated or late look changes nothing: an ended attempt is identified by its Workload and its end, and a state whose
-conditions are older than the known ones is ignored.
+A repeated or late measurement changes nothing: an ended attempt is identified by its Workload and its end, and a state
+whose conditions are older than the known ones is ignored.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from taskgov.work.stems import stem_of
 
 @dataclass(slots=True)
 class Course:
-    """The attempts of all Workloads up to a look at `at`: those that continue, and those that ended."""
+    """The attempts of all Workloads up to a measurement at `at`: those that continue, and those that ended."""
 
     at: datetime
     tracked: dict[str, Tracked]
@@ -64,7 +65,7 @@ class Course:
         return _attempt(facts, seen, before.number + 1, _at(seen.evicted))
 
     def _next(self, facts: WorkloadFacts, seen: AttemptFacts, known: Tracked) -> Attempt:
-        """Return the present attempt of a known Workload. Also records the attempts that ended since the last look."""
+        """Return the present attempt of a known Workload. Also records the attempts that ended meanwhile."""
         before, evicted = known.attempt, seen.evicted
         more = _evictions_since(seen, before)
         if not more:

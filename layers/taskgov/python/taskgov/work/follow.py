@@ -1,4 +1,4 @@
-"""Update the record of work with one look: a pure function of the memory and the look (a read of the cluster)."""
+"""Update the record of work with one measurement: a pure function of the memory and the measurement."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from taskgov.work.memory import WorkMemory
 from taskgov.work.standing import Standing
 
 LATE: Final = 1.5
-"""A look more than this many periods after the previous one leaves a gap in the measured time."""
+"""A measurement more than this many periods after the previous one leaves a gap in the measured time."""
 ENDS_KEPT: Final = timedelta(days=35)
 """An attempt that ended longer ago when it is first seen is not recorded."""
 CLOCK_WRONG: Final = timedelta(hours=1)
-"""If a look is older than the last one by at least this, the clock was wrong at the last one."""
+"""If a measurement is older than the last one by at least this, the clock was wrong at the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class Look:
 
     at: datetime
     period: timedelta
-    """The scheduled time between looks."""
+    """The scheduled time between measurements."""
     states: Collection[WorkloadFacts]
     """All readable Workloads, with their attempts."""
     standing: Standing
     told: Collection[Told] = ()
-    """Reported changes of Workloads since the previous look, in order."""
+    """Reported changes of Workloads since the previous measurement, in order."""
     unreadable: frozenset[tuple[str, str]] = frozenset()
     """Namespace and name of Workloads that exist and cannot be read."""
 
 
 def advance(memory: WorkMemory, look: Look) -> WorkMemory:
-    """Return the memory after a look. A look that is older than the last one changes nothing.
+    """Return the memory after a measurement. One that is older than the last one changes nothing.
 
-    If it is older by an hour or more (`CLOCK_WRONG`), the clock was wrong at the last look. Measured time after this
-    look that is in no file yet is then dropped, and measuring begins again with this look.
+    If it is older by an hour or more (`CLOCK_WRONG`), the clock was wrong at the last measurement. Measured time after
+    this one that is in no file yet is then dropped, and measuring begins again with this one.
     """
     at = whole_second(look.at)
     if memory.at is not None and at < memory.at:
@@ -81,14 +81,14 @@ def _is_late(memory: WorkMemory, at: datetime, period: timedelta) -> bool:
 
 
 def _measured(memory: WorkMemory, at: datetime, period: timedelta) -> tuple[Span, ...]:
-    """Return the time that the previous look counts for: until this one, or one period if this one is late."""
+    """Return the time that the previous measurement counts for: until this one, or one period if this one is late."""
     if memory.at is None or memory.at == at:
         return ()
     return (Span(memory.at, memory.at + _whole_seconds(period) if _is_late(memory, at, period) else at),)
 
 
 def _standings(memory: WorkMemory, now: Standing, period: timedelta) -> tuple[Standing, ...]:
-    """Return the changes since the previous look. After a gap and at the start of a day, the whole standing."""
+    """Return the changes since the previous measurement. After a gap and at the start of a day, the whole standing."""
     before = memory.standing
     if before is None or memory.at is None or _is_late(memory, now.at, period):
         return (now,)

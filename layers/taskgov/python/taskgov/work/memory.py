@@ -1,8 +1,8 @@
-"""The state of the record of work between two looks, and the records that are in no day's file yet.
+"""The state of the record of work between two measurements, and the records that are in no day's file yet.
 
 One document for each cluster, `memory/<cluster>/work.json.gz`. If it is lost, nothing is guessed: the conditions of
-existing Workloads are recorded again (duplicates are stored once), and the time since the last look counts as not
-measured.
+existing Workloads are recorded again (duplicates are stored once), and the time since the last measurement counts as
+not measured.
 """
 
 import gzip
@@ -39,11 +39,11 @@ class Tracked:
 
 @dataclass(frozen=True, slots=True)
 class WorkMemory:
-    """The memory of one cluster. `at` is the time of the last look, None before the first."""
+    """The memory of one cluster. `at` is the time of the last measurement, None before the first."""
 
     at: datetime | None = None
     standing: Standing | None = None
-    """The whole standing at the last look."""
+    """The whole standing at the last measurement."""
     tracked: Mapping[str, Tracked] = field(default_factory=dict)
     """By UID."""
     unwritten: Day = field(default_factory=Day)

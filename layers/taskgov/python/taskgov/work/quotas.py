@@ -10,7 +10,7 @@ from taskgov.work.standing import NOTHING, Line, Place, Standing
 
 
 def standing_of(usage: ClusterUsage, kueue: KueueObjects, at: datetime) -> Standing:
-    """Return how quotas stand at a look. The queues of one team are summed into one line."""
+    """Return how quotas stand at a measurement. The queues of one team are summed into one line."""
     waiting = waiting_demand(kueue)
     lines: dict[Place, Line] = {}
     for line in (team.usage for team in usage.teams if team.leading):

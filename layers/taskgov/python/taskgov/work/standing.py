@@ -1,4 +1,4 @@
-"""How quotas stand at one look: what teams are guaranteed, use, borrow, lend and wait for, and what nodes offer.
+"""How quotas stand at one measurement: what teams are guaranteed, use, borrow, lend and wait for, and what nodes offer.
 
 Only changes are stored. A standing is valid until the next change, within measured time (`taskgov.work.measured`).
 Amounts are in base units of the type's leading resource: accelerators, or CPU (in milli) if it has none.

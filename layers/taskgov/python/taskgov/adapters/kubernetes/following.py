@@ -1,9 +1,9 @@
-"""What became of the workloads since a look before? A short watch; the whole list where that does not do.
+"""Read the changes of workloads since an earlier read: by a short watch, or by a whole list where that fails.
 
 How it is known that a watch has caught up (docs/scale.md, "Following workloads"):
 
 1. A list of one workload without `resourceVersion` is a consistent read: its version, the *target*, is that of the
-   collection at a moment after the look began (Kubernetes API Concepts, "Semantics for get and list").
+   collection at a moment after the read began (Kubernetes API Concepts, "Semantics for get and list").
 2. A watch from the version known reports every change after it, in order; an event has the version of its change, and a
    bookmark says that everything up to its version was sent ("Watch bookmarks").
 3. So the known objects with the changes sent are the collection at the version sent last. It has caught up once that
@@ -30,7 +30,7 @@ from taskgov.ports import ClusterAccess, Kept, WorkloadsKnown, WorkloadsRead
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
 WATCHES: Final = (3, 10)
-"""Seconds of the watches of one look. kube-apiserver sends a bookmark two seconds before the end of a watch: after one
+"""Seconds of the watches of one read. kube-apiserver sends a bookmark two seconds before the end of a watch: after one
 second where nothing else happens. The second watch is for a server whose cache is behind."""
 MOST_EVENTS: Final = 50_000
 """Beyond these a list is the shorter way."""

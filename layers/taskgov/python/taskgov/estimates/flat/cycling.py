@@ -43,7 +43,7 @@ Entry = tuple[int, float, int, int, int, int, int, int]
 
 
 def notice(t: Terms, s: State, look: int, now: int) -> int:
-    """Give the tree another look if room was freed: at once, or when its batch is due. Return when that is."""
+    """Reconsider the tree if room was freed: at once, or when its batch is due. Return when that is."""
     if s.counts[NOTIFIED]:
         if t.batch == 0:
             release(t, s)
