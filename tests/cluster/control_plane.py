@@ -130,8 +130,12 @@ class ControlPlane:
             self._folder / "apiserver"
         )
         self._run("kube-apiserver", self._api_server_arguments(certificate, key))
-        kubeconfig = self.kubeconfig("administrator", "system:masters")
+        kubeconfig, somebody = (
+            self.kubeconfig("administrator", "system:masters"),
+            self.kubeconfig("somebody", "anybody"),
+        )
         wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
+        wait_for("roles count", lambda: self._api_answers_somebody(somebody), START_SECONDS)
         if self.runs_kueue:
             with closing(Kube(kubeconfig)) as kube:
                 self._wait_for_kueue(kube)
@@ -226,11 +230,21 @@ class ControlPlane:
         except (ApiException, HTTPError, ResourceNotFoundError):
             return False
 
+    @staticmethod
+    def _api_answers_somebody(kubeconfig: Path) -> bool:
+        """Ask as a user whose rights come from roles: the server denies them for a moment after it is ready."""
+        try:
+            with closing(Kube(kubeconfig)) as kube:
+                return kube.answers("/apis")
+        except (ApiException, HTTPError, ResourceNotFoundError):
+            return False
+
     def _wait_for_kueue(self, kube: Kube) -> None:
         """Wait until every webhook and conversion lets something through, and the controllers have seen it.
 
         Each kind is watched by itself, and comes back from a restart of the API server in its own time: a LocalQueue
-        is active when it, its ClusterQueue and the flavor of that have been seen.
+        is active when it, its ClusterQueue and the flavor of that have been seen; a Job has a workload that waits for
+        quota when it, the workload and the queues have been seen.
         """
         quota = {"name": "cpu", "nominalQuota": "0"}
         group = {"coveredResources": ["cpu"], "flavors": [{"name": "probe", "resources": [quota]}]}
@@ -247,6 +261,10 @@ class ControlPlane:
         wait_for(
             "Kueue follows", lambda: is_true(kube.get(KUEUE, "LocalQueue", "probe", "default"), "Active"), START_SECONDS
         )
+        wait_for("Kueue lets a Job through", partial(self._made, kube, _JOB), START_SECONDS)
+        wait_for("Kueue considers a Job", lambda: any(map(_waits, _workloads_of_the_probe(kube))), START_SECONDS)
+        kube.delete([_JOB, *_workloads_of_the_probe(kube)])
+        wait_for("the Job is gone", lambda: not _workloads_of_the_probe(kube), START_SECONDS)
         kube.delete([door, queue, flavor])
         wait_for("the probe is gone", lambda: not any(map(partial(_is_there, kube), (queue, flavor))), START_SECONDS)
 
@@ -257,6 +275,33 @@ class ControlPlane:
         except ApiException as error:
             return bool(error.status == HTTPStatus.CONFLICT)  # an earlier answer was lost
         return True
+
+
+_JOB: Final[Object] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "probe", "namespace": "default", "labels": {"kueue.x-k8s.io/queue-name": "probe"}},
+    "spec": {
+        "suspend": True,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}],
+            }
+        },
+    },
+}
+"""A Job that no quota admits."""
+
+
+def _workloads_of_the_probe(kube: Kube) -> list[Object]:
+    found = kube.list(KUEUE, "Workload")
+    return [one for one in found if one["metadata"]["namespace"] == "default" and one["spec"]["queueName"] == "probe"]
+
+
+def _waits(workload: Object) -> bool:
+    told = (workload.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "QuotaReserved" and one["status"] == "False" for one in told)
 
 
 def _is_there(kube: Kube, probe: Object) -> bool:
