@@ -9,6 +9,7 @@ import pytest
 
 from taskgov.adapters.dynamodb import APPLIED, POLICY, REFUSED, STAMP
 from taskgov.allocation.codec import changes_sha256, plan_from_json, plan_id_of, plan_to_json, plan_to_store
+from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.refusals import wanted_of
 from taskgov.audit.trend import AuditHistory, history_from_json, history_to_json
@@ -80,11 +81,16 @@ def test_a_snapshot_is_written_in_camel_case_and_what_others_name_is_left_alone(
 def test_a_plan_of_before_is_read_and_is_the_plan_that_is_made_today(name: str) -> None:
     before = plan_from_json((BEFORE / f"plan-{name}.json").read_bytes())
     today = plan_quotas(SCENARIOS[name], mode="apply")
-    assert before == today
+    assert _without_sentences(before) == _without_sentences(today)
     assert plan_from_json(plan_to_json(before)) == before
     assert [wanted_of(change, before.changes) for change in before.changes] == [
         wanted_of(change, today.changes) for change in today.changes
     ]
+
+
+def _without_sentences(plan: Plan) -> Plan:
+    """Leave out what guardrails say: releases may word it anew."""
+    return replace(plan, guardrails=tuple(replace(verdict, because="") for verdict in plan.guardrails))
 
 
 @pytest.mark.parametrize("name", PLANS)

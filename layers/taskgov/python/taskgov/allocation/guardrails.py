@@ -271,14 +271,6 @@ def _said_preempted(prediction: Prediction) -> str:
     return f"{certain}, and {prediction.may_be_preempted_gpus} more may be (not certain: {words_of(prediction.doubts)})"
 
 
-def _gpus(number: Fraction | float) -> str:
-    return "GPU" if number == 1 else "GPUs"
-
-
-def _needs(limit: int) -> str:
-    return f"More than {limit} need approval."
-
-
 def _approval(
     guardrails: Guardrails,
     goals: Iterable[Goal],
@@ -290,7 +282,8 @@ def _approval(
         return
     if threshold.changed_gpus is not None:
         moved = exchange(goals, capacities)
-        because = f"{said_number(moved.gpus)} {_gpus(moved.gpus)} would change hands. {_needs(threshold.changed_gpus)}"
+        gpus = f"{said_number(moved.gpus)} GPU{'s' if moved.gpus != 1 else ''}"
+        because = f"{gpus} would change hands. More than {threshold.changed_gpus} need approval."
         if moved.unknown:
             because = f"At least {because} How many {', '.join(moved.unknown)} has is not known."
         passed = moved.gpus <= threshold.changed_gpus and not moved.unknown
@@ -300,7 +293,7 @@ def _approval(
         said = _said_preempted(prediction)
         if not prediction.is_complete:
             said = f"At least {said}" if prediction.simulated else "An unknown number of GPUs would be preempted"
-        because = f"{said}. {_needs(threshold.preempted_gpus)}"
+        because = f"{said}. More than {threshold.preempted_gpus} need approval."
         if prediction.simulated and prediction.not_predicted:
             because = f"{because} What was not predicted: {'; '.join(prediction.not_predicted)}."
         passed = prediction.is_complete and would_be <= threshold.preempted_gpus
