@@ -18,7 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from tests.cluster import installation
 from tests.cluster.certificates import authority, signed
-from tests.cluster.kube import KUEUE, Kube, is_true, wait_for
+from tests.cluster.kube import AT_ONCE, KUEUE, Kube, is_true, wait_for
 from tests.cluster.processes import Program, free_ports, start
 from tests.cluster.tokens import Authenticator
 
@@ -137,7 +137,7 @@ class ControlPlane:
         wait_for("the API server is ready", lambda: self._api_answers(kubeconfig), START_SECONDS)
         wait_for("roles count", lambda: self._api_answers_somebody(somebody), START_SECONDS)
         if self.runs_kueue:
-            with closing(Kube(kubeconfig)) as kube:
+            with closing(Kube(kubeconfig, AT_ONCE)) as kube:
                 self._wait_for_kueue(kube)
 
     def stop_api_server(self) -> None:
@@ -217,7 +217,7 @@ class ControlPlane:
         self._programs["kube-apiserver"].ensure_runs()
         try:
             # The client may find its discovery in a cache on disk, and so come as far as the question.
-            with closing(Kube(kubeconfig)) as kube:
+            with closing(Kube(kubeconfig, AT_ONCE)) as kube:
                 if not kube.ready():
                     return False
                 for one in kube.list(_DEFINITIONS, "CustomResourceDefinition"):
@@ -234,7 +234,7 @@ class ControlPlane:
     def _api_answers_somebody(kubeconfig: Path) -> bool:
         """Ask as a user whose rights come from roles: the server denies them for a moment after it is ready."""
         try:
-            with closing(Kube(kubeconfig)) as kube:
+            with closing(Kube(kubeconfig, AT_ONCE)) as kube:
                 return kube.answers("/apis")
         except (ApiException, HTTPError, ResourceNotFoundError):
             return False

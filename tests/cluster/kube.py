@@ -30,18 +30,21 @@ RETRIES: Final = urllib3.Retry(
     raise_on_status=False,
     backoff_factor=0.2,
 )
+AT_ONCE: Final = urllib3.Retry(0, status=0, respect_retry_after_header=False)
+"""No retries. While the API server is away, the pause before one would pass the account's time: a function that waits
+to try again would find a server that is not ready."""
 
 
 class Kube:
     """One user's access to the API of a cluster."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, retries: urllib3.Retry = RETRIES) -> None:
         self.kubeconfig = kubeconfig
         self.context = str(config.list_kube_config_contexts(str(kubeconfig))[1]["name"])
         configuration = client.Configuration()
         config.load_kube_config(str(kubeconfig), client_configuration=configuration)
         configuration.proxy = None
-        configuration.retries = RETRIES
+        configuration.retries = retries
         self._api = client.ApiClient(configuration)
         try:
             self._dynamic = dynamic.DynamicClient(self._api)
