@@ -3,18 +3,20 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from rich.console import Console
 
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov_cli.doctor.checks_account import cloud_trail
 from taskgov_cli.doctor.checks_hyperpod import add_on, kubernetes_version, one_kueue
-from taskgov_cli.doctor.command import exit_code
-from taskgov_cli.doctor.diagnosis import Diagnosis, Status
+from taskgov_cli.doctor.command import _shown, exit_code
+from taskgov_cli.doctor.diagnosis import Diagnosis, Status, ok, unknown
 from taskgov_cli.doctor.examination import diagnose
 from taskgov_cli.doctor.facts import (
     AddOn,
@@ -381,6 +383,14 @@ def test_of_nothing_that_could_be_read_nothing_is_well() -> None:
     assert {each.check for each in found} == CHECKS
     assert {each.status for each in found} == {Status.UNKNOWN}
     assert exit_code(found) == 3
+
+
+def test_what_several_checks_found_is_written_once() -> None:
+    found = [unknown("cluster", "it is not there"), ok("stack", "it is there"), unknown("add-on", "it is not there")]
+    told = StringIO()
+    Console(file=told, width=80).print(*_shown("ml", found))
+    assert told.getvalue().count("it is not there") == 1
+    assert "see cluster" in told.getvalue()
 
 
 @pytest.mark.parametrize(

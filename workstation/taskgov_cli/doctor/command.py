@@ -83,10 +83,16 @@ def exit_code(found: Iterable[HasStatus]) -> int:
     return UNREACHABLE if Status.UNKNOWN in statuses else OK
 
 
+def _because(diagnosis: Diagnosis, said_by: str) -> str:
+    """Return what a check found; where an earlier check found the same, that check's name."""
+    return diagnosis.because if said_by == diagnosis.check else f"see {said_by}"
+
+
 def _shown(name: str, found: list[Diagnosis]) -> Iterator[RenderableType]:
+    first: dict[str, str] = {}
     rows = [
-        (Text(diagnosis.status, style=STYLE[diagnosis.status]), diagnosis.check, diagnosis.because)
-        for diagnosis in found
+        (Text(one.status, style=STYLE[one.status]), one.check, _because(one, first.setdefault(one.because, one.check)))
+        for one in found
     ]
     yield table(f"Examined {name}", ("", "check", "found"), rows)
     for diagnosis in found:
