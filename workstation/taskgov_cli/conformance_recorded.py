@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 
 def is_recorded(case: Mapping[str, Any]) -> bool:
-    """Say whether a case was recorded from Kueue's scheduler: it has objects, and no kind."""
+    """Return whether a case was recorded from Kueue's scheduler: it has objects, and no kind."""
     return "kind" not in case and "objects" in case
 
 

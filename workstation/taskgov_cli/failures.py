@@ -84,7 +84,7 @@ def _has_no_credentials(error: BaseException | None) -> bool:
 
 
 def _is_of_sdk(error: Exception) -> bool:
-    """Say whether the AWS SDK raised it: about what it was set, or what it was answered."""
+    """Return whether the AWS SDK raised it: about what it was set, or what it was answered."""
     *_, (frame, _) = walk_tb(error.__traceback__)
     return str(frame.f_globals.get("__name__")).startswith("botocore.")
 

@@ -91,7 +91,7 @@ def bridge_address() -> str | None:
 
 
 def _is_here(address: str) -> bool:
-    """Say whether the address is this machine's: with Docker Desktop the bridge is in a virtual machine."""
+    """Return whether the address is this machine's: with Docker Desktop the bridge is in a virtual machine."""
     with socket.socket() as trial:
         try:
             trial.bind((address, 0))

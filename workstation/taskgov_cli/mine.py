@@ -70,7 +70,7 @@ def whoami(api: Requests) -> str:
 
 
 def is_name_of(username: str, value: str) -> bool:
-    """Say whether an annotation's value names the caller.
+    """Return whether an annotation's value names the caller.
 
     Example:
         >>> ana = "arn:aws:sts::111122223333:assumed-role/scientists/ana"

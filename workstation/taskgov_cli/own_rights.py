@@ -32,7 +32,7 @@ def namespaces_of(teams: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_denied(error: GovernanceError) -> bool:
-    """Say whether a service answered that the caller may not do this."""
+    """Return whether a service answered that the caller may not do this."""
     return error.refusal == "access-denied"
 
 

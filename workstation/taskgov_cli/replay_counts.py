@@ -103,7 +103,7 @@ class CountsOutcome:
 
 
 def is_counts(path: Path) -> bool:
-    """Say whether a folder holds one file of counts for each team."""
+    """Return whether a folder holds one file of counts for each team."""
     return path.is_dir() and any(path.glob("vc*.csv*"))
 
 

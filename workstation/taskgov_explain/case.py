@@ -44,7 +44,7 @@ class Case:
         return read_workload(self.item, classes)
 
     def holds(self, condition: str) -> bool:
-        """Say whether a condition is true."""
+        """Return whether a condition is true."""
         return condition in self.conditions and self.conditions[condition].status
 
     def since(self, condition: str) -> "datetime | None":

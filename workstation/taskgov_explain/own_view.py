@@ -59,7 +59,7 @@ class OwnLine:
 
 
 def sees_all(snapshot: Snapshot, needs: frozenset[Part]) -> bool:
-    """Say whether everything that an answer needs was seen."""
+    """Return whether everything that an answer needs was seen."""
     return not needs & {gap.part for gap in snapshot.unseen}
 
 

@@ -72,7 +72,7 @@ def _holders(case: Case) -> list[str]:
 
 
 def _may_suffice(case: Case, key: str) -> bool:
-    """Say whether a workload holds as much of something as is missing: one that holds less cannot make the room."""
+    """Return whether a workload holds as much of something as is missing: one that holds less cannot make the room."""
     admission = case.world.admission(key)
     usage = {} if admission is None else _usage(admission)
     lacks = (shortfall for shortfall in case.shortfalls if isinstance(shortfall, InsufficientUnusedQuota))
@@ -165,7 +165,7 @@ def _percent(trial: Trial, reached: Mapping[FlavorResource, int]) -> str:
 
 
 def _machines(case: Case, added: Mapping[FlavorResource, int]) -> str:
-    """Say whether there are machines that nobody was promised."""
+    """Return whether there are machines that nobody was promised."""
     lines = usage_of(case.snapshot.kueue.cluster_queues, case.snapshot.kueue.cohorts).lines
     for key, amount in added.items():
         instance_type, resource = split(key)

@@ -58,14 +58,14 @@ class Trial:
         return self.case.world.copy()
 
     def runs(self, world: KueueModel) -> tuple[bool, tuple[str, ...]]:
-        """Say whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
+        """Return whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
         if world.assign(self.case.item, self.queue.name).mode == FIT:
             return True, ()
         victims = tuple(victim.workload for victim in world.victims(self.case.item, self.queue.name))
         return bool(victims), victims
 
     def runs_without(self, gone: Iterable[str]) -> bool:
-        """Say whether the workload would run once these have finished."""
+        """Return whether the workload would run once these have finished."""
         world = self.case.world.copy()
         for key in gone:
             world.finish(key, self.case.snapshot.taken_at)

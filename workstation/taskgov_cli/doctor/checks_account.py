@@ -75,7 +75,7 @@ def _as_chosen(stack: DeployedStack) -> Diagnosis:
 
 
 def approvers(stack: Read[DeployedStack], names: Names) -> Diagnosis:
-    """Say whether two persons are needed: that is a choice of the administrator, not a mistake."""
+    """Return whether two persons are needed: that is a choice of the administrator, not a mistake."""
     check = "approvers"
     if isinstance(stack, Unknown):
         return unknown(check, stack.reason)

@@ -135,7 +135,7 @@ def _problem(endpoint: Mapping[str, Any]) -> str:
 
 
 def _leads_out(subnet: str, tables: list[Mapping[str, Any]]) -> bool:
-    """Say whether a subnet's route table, its own or else the main one, has a default route that leads anywhere.
+    """Return whether a subnet's route table, its own or else the main one, has a default route that leads anywhere.
 
     An internet gateway does not count: a function's interface has no public address.
     """

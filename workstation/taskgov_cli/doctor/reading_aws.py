@@ -134,7 +134,7 @@ def _records_writes(arn: str) -> bool:
 
 
 def _selects_writes(selector: Mapping[str, Any]) -> bool:
-    """Say whether a basic selector takes management events that write (the defaults do)."""
+    """Return whether a basic selector takes management events that write (the defaults do)."""
     kind, takes = selector.get("ReadWriteType", "All"), selector.get("IncludeManagementEvents", True)
     return takes and kind in {"All", "WriteOnly"} and "sagemaker.amazonaws.com" not in _excluded(selector)
 
@@ -144,7 +144,7 @@ def _excluded(selector: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _selects_writes_by_fields(selector: Mapping[str, Any]) -> bool:
-    """Say whether an advanced selector takes them: its category, not only reads, not another source only."""
+    """Return whether an advanced selector takes them: its category, not only reads, not another source only."""
     fields = {field["Field"]: field for field in selector["FieldSelectors"]}
     if "Management" not in fields.get("eventCategory", {}).get("Equals", ()):
         return False
@@ -277,7 +277,7 @@ def put_test_event(bus: str, token: str) -> None:
 
 
 def was_taken_in(log_group: str, token: str, since_millis: int) -> bool:
-    """Say whether the function that takes events in has spoken of the test event."""
+    """Return whether the function that takes events in has spoken of the test event."""
     with translated(f"read {log_group}"):
         pages = (
             client("logs")

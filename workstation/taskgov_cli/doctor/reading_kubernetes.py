@@ -103,7 +103,7 @@ def _deployment(item: Mapping[str, Any]) -> KueueDeployment | None:
 
 
 def _is_kueue(image: str) -> bool:
-    """Say whether an image is Kueue's controller.
+    """Return whether an image is Kueue's controller.
 
     >>> _is_kueue("registry.k8s.io/kueue/kueue:v0.14.1"), _is_kueue("registry.k8s.io/kueue/kueueviz-backend:v0.14.1")
     (True, False)

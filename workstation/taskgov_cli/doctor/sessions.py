@@ -123,7 +123,7 @@ def _several_names(role: TrustedRole, named: tuple[str, ...]) -> str:
 
 
 def enforces_session_name(trust: Mapping[str, Any]) -> bool:
-    """Say whether a trust policy leaves nobody a choice of the session's name.
+    """Return whether a trust policy leaves nobody a choice of the session's name.
 
     Every statement that lets people assume the role fixes the name to one value (`${aws:username}`, or one name), or
     one statement denies every other name to everybody. The name of a SAML session is the identity provider's.

@@ -97,7 +97,7 @@ def init(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def at_a_terminal() -> bool:
-    """Say whether a person can be asked."""
+    """Return whether a person can be asked."""
     return sys.stdin.isatty()
 
 

@@ -110,7 +110,7 @@ WITHOUT_FUNCTION_URLS: Final = frozenset(
 
 
 def has_function_urls(partition: str, region: str) -> bool:
-    """Say whether Lambda has function URLs in a Region; where no page says so, it counts as having none.
+    """Return whether Lambda has function URLs in a Region; where no page says so, it counts as having none.
 
     >>> has_function_urls("aws", "us-east-1"), has_function_urls("aws-cn", "cn-north-1")
     (True, False)

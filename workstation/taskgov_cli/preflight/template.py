@@ -95,7 +95,7 @@ class Template:
         }
 
     def condition(self, name: str) -> bool:
-        """Say whether a condition of the template holds."""
+        """Return whether a condition of the template holds."""
         return self._holds(self.raw["Conditions"][name])
 
     def resolved(self, value: Any) -> Any:

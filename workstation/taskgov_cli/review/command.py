@@ -81,7 +81,7 @@ def _judged(policy: Path, stack: str, snapshot: Path | None) -> tuple[str, Plan 
 
 
 def fails(plan: Plan, fail_on: FailOn) -> bool:
-    """Say whether a plan ends the pipeline."""
+    """Return whether a plan ends the pipeline."""
     blocked = plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}
     match fail_on:
         case "never":

@@ -58,7 +58,7 @@ class EmbeddedDeployer:
         return Path(shutil.copy(TEMPLATE, self.folder))
 
     def is_there(self) -> bool:
-        """Say whether the stack was not deleted yet."""
+        """Return whether the stack was not deleted yet."""
         return not self.is_deleted
 
     def settle(self) -> None:

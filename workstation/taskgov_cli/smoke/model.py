@@ -45,7 +45,7 @@ class Deployer(Protocol):
         ...
 
     def is_there(self) -> bool:
-        """Say whether there is a stack of this name that this run made. Raises StepError for one that another made."""
+        """Return whether there is a stack of this name that this run made. Raises StepError if another made it."""
         ...
 
     def settle(self) -> None:

@@ -66,7 +66,7 @@ class SamDeployer:
         self._sam(["deploy", "--stack-name", self.stack, *options, "--no-fail-on-empty-changeset", *tags], {}, watch)
 
     def is_there(self) -> bool:
-        """Say whether there is the stack of this run, by its tag. Raises StepError for one that another made."""
+        """Return whether there is the stack of this run, by its tag. Raises StepError for one that another made."""
         owner = self._owner()
         if owner not in {None, self.run_id}:
             raise StepError(f"there is a stack {self.stack}, which this run did not make")

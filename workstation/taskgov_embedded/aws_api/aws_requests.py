@@ -239,7 +239,7 @@ class AwsRequests:
 
 
 def _is_own(need: actions.Need, first: actions.Need) -> bool:
-    """Say whether a need is the call's own (a part of a transaction), not a key's, a role's or a dependent action's."""
+    """Return whether a need is the call's own (a part of a transaction), not of a key, role or dependent action."""
     same_service = need.action.partition(":")[0] == first.action.partition(":")[0]
     return same_service and need.action not in reference.dependents(first.action)
 

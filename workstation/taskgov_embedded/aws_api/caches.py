@@ -117,7 +117,7 @@ def _serialize_structure(serializer: Any, serialized: Any, value: Any, shape: An
 
 
 def _is_as_sent(value: Any) -> bool:
-    """Say whether a value of DynamoDB is plain data; of binary data (B, BS) moto encodes it.
+    """Return whether a value of DynamoDB is plain data; of binary data (B, BS) moto encodes it.
 
     >>> _is_as_sent({"M": {"name": {"S": "alpha"}, "tags": {"L": [{"N": "1"}]}}}), _is_as_sent({"L": [{"B": b"1"}]})
     (True, False)

@@ -37,7 +37,7 @@ class Fault:
     """What `raise` and `raise_after` raise in the caller, e.g. a client's time-out."""
 
     def matches(self, service: str, operation: str, params: Mapping[str, Any]) -> bool:
-        """Say whether it is about this call."""
+        """Return whether it is about this call."""
         if (self.service, self.operation) != (service, operation) or self.times < 1:
             return False
         return self.when is None or self.when(params)

@@ -57,7 +57,7 @@ def rewind(body: Any) -> None:
 
 
 def stays_whole(request: Any) -> bool:
-    """Say whether a request can be read again as if it were new: a form is used up, and what is packed is unpacked."""
+    """Return whether a request can be read again as if it were new: a form is used up, and packed data is unpacked."""
     form = str(request.content_type or "").startswith(("application/x-www-form-urlencoded", "multipart/"))
     return not form and not request.content_encoding
 

@@ -25,7 +25,7 @@ class MadeResource:
         return True
 
     def has_cfn_attr(self, name: str) -> bool:
-        """Say whether the type has the attribute; a typo in a template must not pass."""
+        """Return whether the type has the attribute; a typo in a template must not pass."""
         return name in self._attributes
 
     def get_cfn_attribute(self, name: str) -> str:

@@ -56,7 +56,7 @@ class Rule:
         return self.periods + MORE_POINTS
 
     def is_breaching(self, value: float) -> bool:
-        """Say whether a value is on the wrong side of the threshold."""
+        """Return whether a value is on the wrong side of the threshold."""
         return COMPARISONS[self.comparison](value, self.threshold)
 
 

@@ -30,7 +30,7 @@ class Query:
 
 
 def is_query(expression: str) -> bool:
-    """Say whether an expression is a query, and no metric math."""
+    """Return whether an expression is a query, and no metric math."""
     return expression.lstrip().upper().startswith("SELECT ")
 
 

@@ -70,7 +70,7 @@ class Watch:
 
 
 def _returns(query: Any) -> bool:
-    """Say whether this is what the alarm watches; `ReturnData` is true where it is not given."""
+    """Return whether this is what the alarm watches; `ReturnData` is true where it is not given."""
     return str(query.return_data).lower() != "false"
 
 

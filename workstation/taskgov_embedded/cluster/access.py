@@ -135,7 +135,7 @@ class PolicyRule:
     def allows(
         self, verb: str, group: str, resource: str, namespace: str | None = None, name: str | None = None
     ) -> bool:
-        """Say whether the rule covers a request; `*` covers everything, as in RBAC.
+        """Return whether the rule covers a request; `*` covers everything, as in RBAC.
 
         A binding in a namespace covers requests there only, and no list of all namespaces.
         """

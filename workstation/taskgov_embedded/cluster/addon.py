@@ -116,6 +116,6 @@ def _stored_form(item: KubeObject) -> KubeObject:
 
 
 def _is_ours(plural: str, item: KubeObject) -> bool:
-    """Say whether the add-on may delete an object: queues carry its label, flavors and classes are all its own."""
+    """Return whether the add-on may delete an object: queues carry its label, flavors and classes are all its own."""
     labelled = plural in {"localqueues", "clusterqueues"}
     return not labelled or item["metadata"].get("labels", {}).get(MANAGED_QUEUE_LABEL) == "true"

@@ -54,7 +54,7 @@ def priority_class_of(job: Mapping[str, Any]) -> str | None:
 
 
 def is_suspended(job: Mapping[str, Any]) -> bool:
-    """Say whether a job is suspended (a Pod: gated)."""
+    """Return whether a job is suspended (a Pod: gated)."""
     if job["kind"] == "Pod":
         return any(gate["name"] == ADMISSION_GATE for gate in job["spec"].get("schedulingGates", ()))
     found: Any = job

@@ -112,7 +112,7 @@ class SimulatedCluster:
         self.settle()
 
     def serves(self, kind: ResourceType) -> bool:
-        """Say whether the cluster's API has a type: Kueue's come with the add-on."""
+        """Return whether the cluster's API has a type: Kueue's come with the add-on."""
         definition = f"{kind.plural}.{kind.group}"
         return kind.group != KUEUE_GROUP or self.store.find("customresourcedefinitions", definition) is not None
 

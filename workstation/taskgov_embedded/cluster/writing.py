@@ -34,7 +34,7 @@ class Writes(Protocol):
     """What the server writes with."""
 
     def serves(self, kind: ResourceType) -> bool:
-        """Say whether the cluster has the type at present: some come with an add-on."""
+        """Return whether the cluster has the type at present: some come with an add-on."""
         ...
 
     def apply_object(

@@ -179,7 +179,7 @@ class HttpEntry:
             raise _RefusedError("Internal Server Error")
 
     def _may_invoke(self, address: _Address) -> bool:
-        """Say whether the function's policy lets API Gateway invoke it."""
+        """Return whether the function's policy lets API Gateway invoke it."""
         return any(
             permission.properties["FunctionName"] == address.function_arn
             and permission.properties["Principal"] == "apigateway.amazonaws.com"

@@ -219,7 +219,7 @@ def _own_modules(sandbox: Sandbox) -> list[str]:
 
 
 def _is_shared(name: str, shared: Iterable[str]) -> bool:
-    """Say whether a module is of a shared package, or is a package that holds one.
+    """Return whether a module is of a shared package, or is a package that holds one.
 
     >>> [_is_shared(name, ["taskgov.hyperpod"]) for name in ("taskgov", "taskgov.hyperpod.names", "taskgov.config")]
     [True, True, False]

@@ -49,7 +49,7 @@ class Policies:
         return self._by_role[role_arn]
 
     def trusts(self, role_arn: str, service: str, context: Mapping[str, str]) -> bool:
-        """Say whether a service may assume a role of the template, with the condition keys that the service gives."""
+        """Return whether a service may assume a role of the template, with the condition keys that it gives."""
         role = self._role(role_arn)
         if role is None:
             return False

@@ -33,7 +33,7 @@ def dependents(action: str) -> tuple[str, ...]:
 
 
 def needs_each_resource(action: str) -> bool:
-    """Say whether the caller needs the action on each kind of resource: a Create also names what holds the new one."""
+    """Return whether the caller needs the action on each kind of resource: a Create also names its parent."""
     return action.partition(":")[2].startswith("Create") and len(_actions().get(action, {}).get("required", ())) > 1
 
 
@@ -48,7 +48,7 @@ def resource_forms(action: str) -> tuple[str, ...] | None:
 
 
 def has_many_values(key: str) -> bool:
-    """Say whether a condition key holds a set of values, so that its conditions need `ForAnyValue` or `ForAllValues`.
+    """Return whether a condition key holds a set of values, so that conditions need `ForAnyValue` or `ForAllValues`.
 
     >>> has_many_values("events:source"), has_many_values("aws:SourceArn")
     (True, False)

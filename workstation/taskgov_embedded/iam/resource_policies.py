@@ -18,7 +18,7 @@ _HOLDS = {"AWS::SQS::QueuePolicy": "Queues", "AWS::SNS::TopicPolicy": "Topics"}
 
 
 def allows(account: Account, kind: str, arn: str, action: str, service: str, source_arn: str) -> bool:
-    """Say whether the policies of a type (`AWS::SQS::QueuePolicy`) let a service do something with a resource.
+    """Return whether the policies of a type (`AWS::SQS::QueuePolicy`) let a service do something with a resource.
 
     A queue may also have a policy that somebody set by hand.
     """
@@ -36,7 +36,7 @@ def allows(account: Account, kind: str, arn: str, action: str, service: str, sou
 
 
 def key_allows(account: Account, key_arn: str, action: str, service: str, source_arn: str) -> bool:
-    """Say whether the policy of a key lets a service use it; a key that the template does not make lets everyone."""
+    """Return whether the policy of a key lets a service use it; a key that the template does not make lets everyone."""
     for key in account.resources.of("AWS::KMS::Key"):
         if key_arn.endswith(f"/{key.physical_id}"):
             statements = evaluation.statements(key_arn, key.logical_id, key.properties["KeyPolicy"])

@@ -257,7 +257,7 @@ def _iterate(interpreter: Interpreter, name: str, index: int, machine: State, it
 
 
 def waits_for_token(state: Mapping[str, Any]) -> bool:
-    """Say whether a state is a task that ends when its token comes back."""
+    """Return whether a state is a task that ends when its token comes back."""
     return str(state.get("Resource", "")).endswith(".waitForTaskToken")
 
 

@@ -76,7 +76,7 @@ def _as_the_service_names_them(given: Mapping[str, Any], meta: Any, action: str)
 
 
 def _is_sent_as_it_is(kind: str, value: Any) -> bool:
-    """Say whether a value is text of its own: for a function only when it is JSON already."""
+    """Return whether a value is text of its own: for a function only when it is JSON already."""
     if kind != "lambda" or not isinstance(value, str):
         return isinstance(value, str)
     try:

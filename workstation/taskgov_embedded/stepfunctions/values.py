@@ -86,7 +86,7 @@ def problems_of_names(names: Mapping[str, Any] | Any) -> Iterator[str]:
 
 
 def is_expression(value: Any) -> bool:
-    """Say whether a value is text that is evaluated."""
+    """Return whether a value is text that is evaluated."""
     return isinstance(value, str) and value.startswith("{%")
 
 

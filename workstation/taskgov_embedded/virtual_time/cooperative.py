@@ -125,7 +125,7 @@ class Turns:
         return task
 
     def is_driver(self) -> bool:
-        """Say whether the calling thread is the one that drives."""
+        """Return whether the calling thread is the one that drives."""
         return threading.get_ident() == self._driver
 
     def spawn(self, target: Callable[[], object], name: str) -> Task:
@@ -226,7 +226,7 @@ class CooperativeEvent:
         self._waiters: list[Waiter] = []
 
     def is_set(self) -> bool:
-        """Say whether it has happened."""
+        """Return whether it has happened."""
         return self._flag
 
     def set(self) -> None:

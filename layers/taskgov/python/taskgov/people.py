@@ -91,7 +91,7 @@ def _of_session(user_arn: str, prefix: str, parts: list[str], named: tuple[str, 
 
 
 def is_same_person(identity: str, other: str) -> bool:
-    """Say whether two identities (`Person.identity`) may be one person.
+    """Return whether two identities (`Person.identity`) may be one person.
 
     Equal identities are. So are a user of Identity Center, an IAM user and a named session of one name: a person often
     has several of these, and two people who share a name are better refused than one person counted twice. So are a
@@ -123,7 +123,7 @@ def _name(identity: str) -> str:
 
 
 def may(person: Person, patterns: Iterable[str]) -> bool:
-    """Say whether any pattern matches the person's user, role or named session. No pattern allows nobody.
+    """Return whether any pattern matches the person's user, role or named session. No pattern allows nobody.
 
     Example:
         >>> may(person_of("arn:aws:iam::111122223333:user/people/ana"), ["arn:aws:iam::111122223333:user/a*"])
@@ -151,7 +151,7 @@ def require_patterns(name: str, patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def matches_principal(pattern: str, arn: str) -> bool:
-    """Say whether a pattern matches the ARN of a user, role or session; paths are left out, `*` stays in its part.
+    """Return whether a pattern matches the ARN of a user, role or session; paths are left out, `*` stays in its part.
 
     Example:
         >>> matches_principal("arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_Lead_*",

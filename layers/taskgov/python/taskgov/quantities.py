@@ -111,17 +111,17 @@ def times(amount: int, count: int) -> int:
 
 
 def is_binary(resource: ResourceName) -> bool:
-    """Say whether Kubernetes prints `resource` in powers of 1024 (Kueue `pkg/resources`: ResourceQuantity)."""
+    """Return whether Kubernetes prints `resource` in powers of 1024 (Kueue `pkg/resources`: ResourceQuantity)."""
     return resource in {MEMORY, EPHEMERAL_STORAGE} or resource.startswith(HUGEPAGES_PREFIX)
 
 
 def is_mig(resource: ResourceName) -> bool:
-    """Say whether `resource` is a slice of a GPU, such as `nvidia.com/mig-1g.5gb`."""
+    """Return whether `resource` is a slice of a GPU, such as `nvidia.com/mig-1g.5gb`."""
     return resource.startswith(MIG_PREFIX)
 
 
 def is_accelerator(resource: ResourceName) -> bool:
-    """Say whether `resource` is a GPU, a slice of one, or a Neuron device."""
+    """Return whether `resource` is a GPU, a slice of one, or a Neuron device."""
     return resource in {GPU, NEURON_DEVICE} or is_mig(resource)
 
 

@@ -65,5 +65,5 @@ def _value(name: str, value: str | float) -> str:
 
 
 def _is_said(value: str, said: str) -> bool:
-    """Say whether a value stands in a text by itself: 8 does not stand in 18."""
+    """Return whether a value stands in a text by itself: 8 does not stand in 18."""
     return re.search(rf"(?<![\w.,]){re.escape(value)}(?![\w]|[.,]\d)", said) is not None

@@ -47,7 +47,7 @@ def ended_mutes(findings: Sequence[Finding], mutes: Iterable[Mute], now: datetim
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Say whether a text is the pattern's, where `*` stands for anything.
+    """Return whether a text is the pattern's, where `*` stands for anything.
 
     Example:
         >>> [matches("idle-*", text) for text in ("idle-quota", "idle-", "an-idle-quota")]

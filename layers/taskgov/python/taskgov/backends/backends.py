@@ -36,7 +36,7 @@ class Backends:
         return [arn for backend in self.by_name.values() for arn in backend.clusters(on_unreadable or self._report)]
 
     def knows(self, cluster_arn: str) -> bool:
-        """Say whether there is such a cluster, and it is one that can be governed."""
+        """Return whether there is such a cluster, and it is one that can be governed."""
         return self._of(cluster_arn).knows(cluster_arn)
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ class Backends:
         return self._of(cluster).cluster_nodes(cluster)
 
     def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:
-        """Say whether quotas are read from the cluster's own API."""
+        """Return whether quotas are read from the cluster's own API."""
         return self._of(cluster_arn).keeps_quotas_in_cluster(cluster_arn)
 
     def quotas(self, cluster_arn: str, on_unreadable: OnUnreadableObject | None = None) -> tuple[ComputeQuota, ...]:
@@ -118,7 +118,7 @@ class Backends:
         self._of(cluster_arn).remove_tag(cluster_arn, key)
 
     def asks_about_machines(self, cluster_arn: str) -> bool:
-        """Say whether lost machines have to be asked about."""
+        """Return whether lost machines have to be asked about."""
         return self._of(cluster_arn).asks_about_machines(cluster_arn)
 
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:

@@ -54,7 +54,7 @@ class Row:
 
 
 def is_eks(arn_or_id: str) -> bool:
-    """Say whether an ARN, or an id that begins with one, is of an EKS cluster.
+    """Return whether an ARN, or an id that begins with one, is of an EKS cluster.
 
     Example:
         >>> is_eks("arn:aws:eks:us-east-1:111122223333:cluster/ml/quota/team-a"), is_eks("abcdefghijkl")

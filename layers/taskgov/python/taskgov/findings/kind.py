@@ -52,5 +52,5 @@ class FindingKind:
         return self.severity if isinstance(self.severity, Severity) else self.severity.rule(case)
 
     def is_of(self, finding: Finding) -> bool:
-        """Say whether a finding has this kind's code."""
+        """Return whether a finding has this kind's code."""
         return finding.code == self.code

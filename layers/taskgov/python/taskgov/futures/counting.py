@@ -227,5 +227,5 @@ class Count:
 
 
 def _is_fixed(search: Search) -> bool:
-    """Say whether only the last flavor may be used: then the search goes to its end, and there is nothing to choose."""
+    """Return whether only the last flavor may be used: then the search goes to its end, without a choice."""
     return all(option is None for option in search.options[:-1])

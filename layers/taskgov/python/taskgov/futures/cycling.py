@@ -151,7 +151,7 @@ class Cycles(Standing):
         return would, share, turn
 
     def _borrows(self, entry: _Entry) -> bool:
-        """Say whether the queue would borrow, once those have left whom each lacking resource alone would take."""
+        """Return whether the queue would borrow, once those have left whom each lacking resource alone would take."""
         queue = entry.kind.queue
         if entry.borrows is not None or queue.alone:
             return bool(entry.borrows)

@@ -41,7 +41,7 @@ class FairTaking(Taking):
 
 
 def _is_behind(queue: Queue, line: Line) -> bool:
-    """Say whether the share of a queue is above that of all others: then none of the strategies takes from them."""
+    """Return whether the share of a queue is above that of all others: then none of the strategies takes from them."""
     first = line[0] if line[0][1] is not queue or len(line) == 1 else line[1]
     return first[1] is queue or -first[0][0] < queue.share()
 

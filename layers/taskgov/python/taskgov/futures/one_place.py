@@ -17,7 +17,7 @@ class OnePlace(Queue):
     plain: ClassVar[bool] = True
 
     def fits(self, asks: Amounts) -> bool:
-        """Say whether an amount fits as things stand."""
+        """Return whether an amount fits as things stand."""
         amount = asks[0][1]
         return amount <= 0 or amount <= self.available(0)
 
@@ -40,11 +40,11 @@ class OnePlace(Queue):
             self.tree.used[0] -= min(amount, spilled)
 
     def exceeds(self, mask: int) -> bool:
-        """Say whether the queue uses more than its own quota."""
+        """Return whether the queue uses more than its own quota."""
         return bool(mask) and self.used[0] > self.nominal[0]
 
     def borrows(self) -> bool:
-        """Say whether the queue holds more than its quota, if it has one."""
+        """Return whether the queue holds more than its quota, if it has one."""
         return self.used[0] > self.nominal[0] and bool(self.counted)
 
     def share(self) -> float:

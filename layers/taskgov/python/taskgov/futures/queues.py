@@ -149,14 +149,14 @@ class Queue:
         return (limit if limit < room else room) - spilled  # noqa: FURB136 -- as above
 
     def may_ever_fit(self, asks: Amounts) -> bool:
-        """Say whether amounts fit the borrowing limit while this queue keeps what it has, if all others left."""
+        """Return whether amounts fit the borrowing limit while this queue keeps what it has, if all others left."""
         if self.alone:
             return True
         used, nominal, limit = self.used, self.nominal, self.limit
         return all(amount <= 0 or used[place] + amount <= nominal[place] + limit[place] for place, amount in asks)
 
     def fits(self, asks: Amounts) -> bool:
-        """Say whether amounts fit as things stand."""
+        """Return whether amounts fit as things stand."""
         for place, amount in asks:  # noqa: SIM110 -- asked more often than all else: a generator costs as much again
             if amount and amount > self.available(place):
                 return False
@@ -201,15 +201,15 @@ class Queue:
                 self.remove(((place, amount),))
 
     def would_borrow(self, asks: Amounts) -> bool:
-        """Say whether amounts exceed the queue's own quota of any place."""
+        """Return whether amounts exceed the queue's own quota of any place."""
         return any(self.used[place] + amount > self.nominal[place] for place, amount in asks)
 
     def exceeds(self, mask: int) -> bool:
-        """Say whether the queue uses more than its own quota of any place of `mask`."""
+        """Return whether the queue uses more than its own quota of any place of `mask`."""
         return any(used > self.nominal[place] and mask >> place & 1 for place, used in enumerate(self.used))
 
     def borrows(self) -> bool:
-        """Say whether the queue holds more than its quota of anything that it has a quota of."""
+        """Return whether the queue holds more than its quota of anything that it has a quota of."""
         return any(self.used[place] > self.nominal[place] for places in self.counted for place in places)
 
     def share(self) -> float:

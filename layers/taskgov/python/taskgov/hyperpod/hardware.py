@@ -30,7 +30,7 @@ SELECTOR: Final = re.compile(r"[a-z0-9*]([a-z0-9.*-]*[a-z0-9*])?")
 
 
 def is_selector(text: str) -> bool:
-    """Say whether a text has the form of a selector: `p5`, `h100`, `ml.p5.*`.
+    """Return whether a text has the form of a selector: `p5`, `h100`, `ml.p5.*`.
 
     Example:
         >>> [is_selector(text) for text in ("p5", "h100", "ml.g5.*", "ml.p5.48xlarge", "*", "P5", "ml.p5", "")]
@@ -43,7 +43,7 @@ def is_selector(text: str) -> bool:
 
 
 def stands_for(selector: str, instance_type: str) -> bool:
-    """Say whether an instance type, with or without `ml.`, is one of those that the selector means.
+    """Return whether an instance type, with or without `ml.`, is one of those that the selector means.
 
     Example:
         >>> [stands_for(each, "ml.p5.48xlarge") for each in ("p5", "h100", "ml.p5.*", "p5e", "ml.*.8xlarge")]

@@ -84,7 +84,7 @@ class Tool:
     role: str | None = None
 
     def made(self, user_agent: str, invoked_by: str, role: str) -> bool:
-        """Say whether it made a call."""
+        """Return whether it made a call."""
         if self.role is not None and not re.search(self.role, role):
             return False
         by_agent = self.agent is not None and re.search(self.agent, user_agent, re.IGNORECASE) is not None

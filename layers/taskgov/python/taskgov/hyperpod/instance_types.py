@@ -123,7 +123,7 @@ class InstanceTypeTable:
 
 
 def is_instance_type_name(name: str) -> bool:
-    """Say whether `name` has the form of a SageMaker instance type: `ml.<family>.<size>`.
+    """Return whether `name` has the form of a SageMaker instance type: `ml.<family>.<size>`.
 
     Example:
         >>> [is_instance_type_name(name) for name in ("ml.g99.huge", "g5.8xlarge", "ml.g5")]

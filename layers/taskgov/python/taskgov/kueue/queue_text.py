@@ -162,7 +162,7 @@ def _sharing(
 
 
 def _borrows(flavors: Flavors, sharing: ResourceSharingConfig, table: InstanceTypeTable) -> bool:
-    """Say whether the limits are those that this sharing gives."""
+    """Return whether the limits are those that this sharing gives."""
     percent = 50 if sharing.borrow_limit is None else sharing.borrow_limit
     absolute = complete_all(sharing.absolute_borrow_limits or (), table)
     return all(

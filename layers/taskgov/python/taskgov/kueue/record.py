@@ -186,7 +186,7 @@ def _status(queue: Mapping[str, Any], wrong: list[str]) -> tuple[str, str | None
 
 
 def _is_seen(queue: Mapping[str, Any]) -> bool:
-    """Say whether Kueue has taken in the queue as it is now: it is active, or stopped on purpose."""
+    """Return whether Kueue has taken in the queue as it is now: it is active, or stopped on purpose."""
     conditions = (queue.get("status") or {}).get("conditions", ())
     active = next((condition for condition in conditions if condition["type"] == "Active"), None)
     if active is None or active.get("observedGeneration", 0) < queue["metadata"]["generation"]:
@@ -217,7 +217,7 @@ def _missing(rendered: RenderedObjects, beside: Mapping[tuple[str, str, str], Ma
 
 
 def _covers(have: Any, want: Any) -> bool:
-    """Say whether everything that is wanted is there; what else is there is somebody else's business."""
+    """Return whether everything that is wanted is there; what else is there is somebody else's business."""
     if isinstance(want, Mapping):
         return isinstance(have, Mapping) and all(_covers(have.get(key), value) for key, value in want.items())
     return bool(have == want)

@@ -59,7 +59,7 @@ def eks_arn_in(cluster: Any) -> str | None:
 
 
 def names_eks_backend(cluster: Any) -> bool:
-    """Say whether a document's `cluster` names a backend of EKS clusters."""
+    """Return whether a document's `cluster` names a backend of EKS clusters."""
     return _backend_in(cluster) in EKS_BACKENDS
 
 

@@ -79,11 +79,11 @@ class Cron:
     """Both days are restricted: one of them is enough."""
 
     def matches(self, local: datetime) -> bool:
-        """Say whether the expression matches the minute of `local`, by the clock on its wall."""
+        """Return whether the expression matches the minute of `local`, by the clock on its wall."""
         return local.minute in self.minutes and local.hour in self.hours and self.matches_day(local)
 
     def matches_day(self, local: datetime) -> bool:
-        """Say whether the expression matches the day of `local`."""
+        """Return whether the expression matches the day of `local`."""
         by_date, by_weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
         day = by_date or by_weekday if self.either_day else by_date and by_weekday
         return day and local.month in self.months
@@ -146,7 +146,7 @@ def parse_cron(text: str) -> Cron:
 
 
 def is_time_zone(name: str) -> bool:
-    """Say whether `name` is in the IANA time zone database."""
+    """Return whether `name` is in the IANA time zone database."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown, no name of a zone, the name of a folder of zones

@@ -72,7 +72,7 @@ class QuietHours(PolicyModel):
     time_zone: str = "UTC"
 
     def hold(self, now: datetime) -> bool:
-        """Say whether it is quiet now. Hours that end where they begin, or before, end on the next day.
+        """Return whether it is quiet now. Hours that end where they begin, or before, end on the next day.
 
         Example: from seven in the evening of Friday, in Berlin.
             >>> hours = QuietHours(from_="19:00", to="08:00", days=("fri",), time_zone="Europe/Berlin")
@@ -108,5 +108,5 @@ class NoticeRules(TeamNotices):
     """To one topic; what comes beyond is gathered, as in quiet hours."""
 
     def is_quiet(self, now: datetime) -> bool:
-        """Say whether people should be left alone now."""
+        """Return whether people should be left alone now."""
         return any(hours.hold(now) for hours in self.quiet_hours)

@@ -90,7 +90,7 @@ def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
     refused = [violation.path for violation in violations]
 
     def has_refused(path: str) -> bool:
-        """Say whether something in there was refused, so that it is missing in the draft and not in the document."""
+        """Return whether something in there was refused, so that it is missing in the draft and not in the document."""
         return any(inner.startswith((f"{path}.", f"{path}[")) for inner in refused)
 
     of_their_own = (broken for broken in asked if not (broken.missing and has_refused(place(broken.location))))

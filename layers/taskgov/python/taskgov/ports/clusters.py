@@ -170,7 +170,7 @@ class Machines(Protocol):
     """What is known of machines that a cluster has lost, where its list of nodes does not say it."""
 
     def asks_about_machines(self, cluster_arn: str) -> bool:
-        """Say whether lost machines have to be asked about; False where `cluster_nodes` lists them."""
+        """Return whether lost machines have to be asked about; False where `cluster_nodes` lists them."""
         ...
 
     def machine_states(self, cluster_arn: str, instance_ids: Sequence[str]) -> Mapping[str, str]:
@@ -206,7 +206,7 @@ class ClusterBackend(QuotaStore, ClusterTags, Machines, Protocol):
         ...
 
     def knows(self, cluster_arn: str) -> bool:
-        """Say whether there is such a cluster, and it is one that can be governed."""
+        """Return whether there is such a cluster, and it is one that can be governed."""
         ...
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
@@ -218,5 +218,5 @@ class ClusterBackend(QuotaStore, ClusterTags, Machines, Protocol):
         ...
 
     def keeps_quotas_in_cluster(self, cluster_arn: str) -> bool:
-        """Say whether the cluster's own API gives its quotas: while that throttles, the cluster cannot be read."""
+        """Return whether the cluster's own API gives its quotas: while that throttles, the cluster cannot be read."""
         ...

@@ -34,11 +34,11 @@ class Lock:
     """The plan that its holder began to write last."""
 
     def is_held(self, now: datetime) -> bool:
-        """Say whether the lease still runs."""
+        """Return whether the lease still runs."""
         return self.owner is not None and self.expires is not None and self.expires > now.timestamp()
 
     def looks_old(self, now: datetime) -> bool:
-        """Say whether its owner has not renewed it for longer than a living one does, or never said until when."""
+        """Return whether its owner has not renewed it for longer than a living one does, or never said until when."""
         if self.owner is None:
             return False
         return self.expires is None or self.expires - LOCK_SECONDS + LOOKS_OLD_SECONDS <= now.timestamp()

@@ -65,7 +65,7 @@ class InLine(Protocol):
 
 
 def allows(policy: str, preemptor: InLine, candidate: Record) -> bool:
-    """Say whether a preemption policy lets `preemptor` take from `candidate`."""
+    """Return whether a preemption policy lets `preemptor` take from `candidate`."""
     if policy == ANY:
         return True
     priority, other = preemptor.priority, candidate.workload.priority

@@ -42,7 +42,7 @@ def read_check_states(status: Mapping[str, Any]) -> dict[str, CheckState]:
 
 
 def is_active_check(obj: Mapping[str, Any]) -> bool:
-    """Say whether an AdmissionCheck may be asked: its controller has said so in the condition `Active`."""
+    """Return whether an AdmissionCheck may be asked: its controller has said so in the condition `Active`."""
     conditions = (obj.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Active" and c["status"] == "True" for c in conditions)
 

@@ -143,7 +143,7 @@ def _keep(left: HeldCycle, run: Cycle) -> Waiting:
 
 
 def _says_something_new(record: Record, before: Condition | None) -> bool:
-    """Say whether a workload's condition was written: Kueue queues a workload that is updated as a new one."""
+    """Return whether a workload's condition was written: Kueue queues a workload that is updated as a new one."""
     now = record.conditions[QUOTA_RESERVED]
     if before is None or before.status:
         return True

@@ -122,7 +122,7 @@ class ManagerConfig:
     not_followed: tuple[tuple[str, str], ...] = ()
 
     def gate(self, name: str) -> bool:
-        """Say whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""
+        """Return whether the feature gate `name` is on; raises `KeyError` for a gate this model does not follow."""
         return self.gates.get(name, GATE_DEFAULTS[name])
 
 

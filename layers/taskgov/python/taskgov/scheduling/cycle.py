@@ -144,7 +144,7 @@ class Cycle:
                 self.supposed.with_victims(entry.queue.node.root)
 
     def _blocks(self) -> bool:
-        """Say whether nobody may be admitted now: pods of somebody who is admitted are not ready."""
+        """Return whether nobody may be admitted now: pods of somebody who is admitted are not ready."""
         if not self.config.wait_for_pods_ready_block_admission:
             return False
         return any(entry.admitted for entry in self.processed) or self.nominator.somebody_starts()

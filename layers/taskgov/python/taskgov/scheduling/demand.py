@@ -120,7 +120,7 @@ def pod_requests(pod: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _is_of_pods(resource: str) -> bool:
-    """Say whether pods request a resource by themselves (`IsSupportedPodLevelResource` of component-helpers)."""
+    """Return whether pods request a resource by themselves (`IsSupportedPodLevelResource` of component-helpers)."""
     return resource in {CPU, MEMORY} or resource.startswith(HUGEPAGES_PREFIX)
 
 

@@ -36,7 +36,7 @@ class FlavorBook:
         return tuple(self._flavors.values())
 
     def has_all(self, names: Iterable[str]) -> bool:
-        """Say whether there are all of these flavors."""
+        """Return whether there are all of these flavors."""
         return self._names.issuperset(names)
 
     def copy(self) -> FlavorBook:

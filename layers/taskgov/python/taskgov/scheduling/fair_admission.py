@@ -95,7 +95,7 @@ class Ledger:
             self.accounts[key].penalties.pop(workload, None)
 
     def is_due(self, key: QueueKey, now: Instant) -> bool:
-        """Say whether an account should be sampled."""
+        """Return whether an account should be sampled."""
         account = self.accounts.get(key)
         if account is None or account.updated is None or self.settings is None:
             return True

@@ -113,7 +113,7 @@ class _FairSearch:
         return False
 
     def _is_above(self, target: QuotaNode) -> bool:
-        """Say whether the preemptor's share is above that of `target`, and so of all queues that come after it.
+        """Return whether the preemptor's share is above that of `target`, and so of all queues that come after it.
 
         Then neither strategy allows to take from any of them: shares only fall as workloads leave. Only where queues
         are compared with one another, not with the cohorts above them.

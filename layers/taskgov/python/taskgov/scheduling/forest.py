@@ -43,7 +43,7 @@ def build_forest(queues: Iterable[QueueState], cohorts: Mapping[str, Cohort]) ->
 
 
 def in_circle(name: str, cohorts: Mapping[str, Cohort]) -> bool:
-    """Say whether following the parents of cohort `name` leads round forever."""
+    """Return whether following the parents of cohort `name` leads round forever."""
     seen: set[str] = set()
     at: str | None = name
     while at is not None and at in cohorts:

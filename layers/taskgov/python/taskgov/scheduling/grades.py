@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def is_preferred(a: tuple[Mode, int], b: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether (mode, borrow level) `a` is strictly better than `b` (FA: isPreferred)."""
+    """Return whether (mode, borrow level) `a` is strictly better than `b` (FA: isPreferred)."""
     if a[0] == NO_FIT:
         return False
     if b[0] == NO_FIT:
@@ -29,7 +29,7 @@ def is_preferred(a: tuple[Mode, int], b: tuple[Mode, int], fungibility: Fungibil
 
 
 def tries_next(grade: tuple[Mode, int], fungibility: Fungibility) -> bool:
-    """Say whether the search continues after a flavor of this grade (FA: shouldTryNextFlavor)."""
+    """Return whether the search continues after a flavor of this grade (FA: shouldTryNextFlavor)."""
     mode, borrow = grade
     if mode in {NO_FIT, NO_CANDIDATES}:
         return True

@@ -235,7 +235,7 @@ def place_of(steps: tuple[int | str, ...]) -> str:
 
 
 def is_deep(item: object, deepest: int = DEEPEST) -> bool:
-    """Say whether an object is nested deeper than any of Kubernetes' own."""
+    """Return whether an object is nested deeper than any of Kubernetes' own."""
     if not isinstance(item, _HOLDS_MORE):
         return False
     if deepest == 0:

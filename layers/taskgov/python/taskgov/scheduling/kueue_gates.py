@@ -116,5 +116,5 @@ _HARMLESS: Final = frozenset(gate for gates in WITHOUT_INFLUENCE.values() for ga
 
 
 def is_without_influence(gate: str, *, on: bool) -> bool:
-    """Say whether a gate that the model does not follow may be `on` or off without changing a decision."""
+    """Return whether a gate that the model does not follow may be `on` or off without changing a decision."""
     return gate in _HARMLESS or AS_BY_DEFAULT.get(gate) is on

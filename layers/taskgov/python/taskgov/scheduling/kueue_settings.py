@@ -262,7 +262,7 @@ def _seconds(settings: Mapping[str, Any], path: str, default: float) -> float:
 
 
 def _is_in_use(row: Row, settings: Mapping[str, Any]) -> bool:
-    """Say whether a setting that is not modelled is set, and to something that makes a difference."""
+    """Return whether a setting that is not modelled is set, and to something that makes a difference."""
     if row.followed is not Followed.NOT_MODELLED:
         return False
     *parts, name = row.path.split(".")

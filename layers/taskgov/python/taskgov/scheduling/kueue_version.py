@@ -104,7 +104,7 @@ def release_of(version: str) -> Release | None:
 
 
 def is_followed(release: Release) -> bool:
-    """Say whether a release is of the minor version that the model follows."""
+    """Return whether a release is of the minor version that the model follows."""
     return release.line == FOLLOWED.line
 
 

@@ -156,7 +156,7 @@ def end_backoff(record: Record, now: Instant) -> None:
 
 
 def pods_ready(record: Record, now: Instant, *, ready: bool) -> None:
-    """Say whether all pods are ready (Kueue: `generatePodsReadyCondition`); who was ready once waits for recovery."""
+    """Return whether all pods are ready (Kueue: `generatePodsReadyCondition`); one that was ready must recover."""
     before = record.conditions.get(PODS_READY)
     failed = before is not None and (before.status or before.reason == _WAITS_FOR_RECOVERY)
     if ready:

@@ -17,12 +17,12 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 
 
 def selects(selector: Selector | None, labels: Mapping[str, str]) -> bool:
-    """Say whether a namespace with `labels` is selected; no selector selects nothing, an empty one everything."""
+    """Return whether a namespace with `labels` is selected; no selector selects nothing, an empty one everything."""
     return selector is not None and all(meets(requirement, labels) for requirement in selector.requirements)
 
 
 def meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Say whether `labels` satisfy one expression. Raises `ValueError` for an operator Kubernetes does not have."""
+    """Return whether `labels` satisfy one expression. Raises `ValueError` for an operator Kubernetes does not have."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
@@ -42,12 +42,12 @@ def meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def is_integer(text: str) -> bool:
-    """Say whether a label's value is an integer as `Gt` and `Lt` compare them (Go: `strconv.ParseInt` in base 10)."""
+    """Return whether a label's value is an integer that `Gt` and `Lt` compare (Go: `strconv.ParseInt` in base 10)."""
     return _INTEGER.fullmatch(text) is not None
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Say whether `toleration` covers `taint` (Kubernetes `Toleration.ToleratesTaint`)."""
+    """Return whether `toleration` covers `taint` (Kubernetes `Toleration.ToleratesTaint`)."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -66,7 +66,7 @@ def untolerated_taint(flavor: ResourceFlavor, tolerations: Iterable[Toleration])
 
 
 def fits_affinity(flavor: ResourceFlavor, pod_set: PodSet) -> bool:
-    """Say whether node selector and required affinity accept the flavor, looking only at labels the flavor sets.
+    """Return whether node selector and required affinity accept the flavor, looking only at labels the flavor sets.
 
     A term that says nothing about those labels accepts every flavor, and so does the whole affinity then (terms are
     alternatives).

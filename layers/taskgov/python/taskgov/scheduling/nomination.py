@@ -94,7 +94,7 @@ class Nominator:
         self.candidates = Candidates(queue_of, is_active, usage_of=self.usage_of)
 
     def selects_namespace(self, queue: QueueState, record: Record) -> bool:
-        """Say whether the queue admits workloads of this namespace."""
+        """Return whether the queue admits workloads of this namespace."""
         return selects(queue.spec.namespace_selector, namespace_labels(self.namespaces, record.workload.namespace))
 
     def nominate(self, queue: QueueState, record: Record, cycle: int) -> tuple[Assignment, list[Victim]]:
@@ -136,7 +136,7 @@ class Nominator:
         return before if before.workload.namespace == workload.namespace else None
 
     def _outdated(self, scan: Scan, queue: QueueState, record: Record, cycle: int) -> bool:
-        """Say whether the shape changed, or quota was freed since (a scan survives the very next cycle)."""
+        """Return whether the shape changed, or quota was freed since (a scan survives the very next cycle)."""
         if scan.demand is not record.demand:
             return True
         if self.config.gate("FlavorFungibilityPreserveScanProgress") and cycle - scan.cycle <= 1:
@@ -225,7 +225,7 @@ class Head:
         return usage
 
     def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
-        """Say whether preemption could free `amount` of `fr` alone, from whom, and how high it would still borrow."""
+        """Return whether preemption could free `amount` of `fr` alone, from whom, and how high it would borrow."""
         victims = self._search({fr: amount}, frozenset((fr,)))
         if not victims:
             return NO_CANDIDATES, 0

@@ -99,7 +99,7 @@ class _Tournament:
         return order
 
     def _borrows(self, node: QuotaNode, entry: Entry) -> bool:
-        """Say whether `node` would borrow something this workload uses."""
+        """Return whether `node` would borrow something this workload uses."""
         return self.prefer_unborrowed and any(
             amount > 0 and would_borrow(node, fr, 0) for fr, amount in entry.assignment.usage.items()
         )

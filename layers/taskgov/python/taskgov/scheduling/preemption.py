@@ -45,7 +45,7 @@ class _Candidate(NamedTuple):
 
 
 def fits(preemptor: Preemptor, *, borrow: bool) -> bool:
-    """Say whether the preemptor fits as things stand, with or without borrowing."""
+    """Return whether the preemptor fits as things stand, with or without borrowing."""
     node = preemptor.queue.node
     return all(
         (borrow or not would_borrow(node, fr, amount)) and amount <= max(0, available(node, fr))
@@ -195,7 +195,7 @@ class _Search:
         return _Candidate(record, queue, IN_COHORT_RECLAIM_WHILE_BORROWING, meeting=meeting)
 
     def _still_valid(self, candidate: _Candidate) -> bool:
-        """Say whether its queue, and the cohorts below the meeting point, still exceed their quota.
+        """Return whether its queue, and the cohorts below the meeting point, still exceed their quota.
 
         Nobody gives more than it borrows.
         """

@@ -172,12 +172,12 @@ def local_available(node: QuotaNode, fr: FlavorResource) -> int:
 
 
 def would_borrow(node: QuotaNode, fr: FlavorResource, amount: int) -> bool:
-    """Say whether `amount` more of `fr` exceeds the quota of `node`'s own subtree (Kueue: BorrowingWith)."""
+    """Return whether `amount` more of `fr` exceeds the quota of `node`'s own subtree (Kueue: BorrowingWith)."""
     return node.subtree.get(fr, 0) < node.usage.get(fr, 0) + amount
 
 
 def within_nominal(node: QuotaNode, keys: Iterable[FlavorResource]) -> bool:
-    """Say whether `node` uses no more than its own subtree's quota of each of `keys`."""
+    """Return whether `node` uses no more than its own subtree's quota of each of `keys`."""
     return not node.over or node.over.keys().isdisjoint(keys)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def gives_way(store: WorkloadStore, record: Record) -> bool:
-    """Say whether a slice that is evicted ends for good, because another slice of its job is there to run.
+    """Return whether a slice that is evicted ends for good, because another slice of its job is there to run.
 
     Kueue: `normalizeActiveSlices` in `pkg/workloadslicing/workloadslicing.go`, which orders the slices of one owner.
     """

@@ -57,7 +57,7 @@ class Threat:
     threshold: int | None = None
 
     def reaches(self, record: Record) -> bool:
-        """Say whether one of them may preempt a running workload of the queue."""
+        """Return whether one of them may preempt a running workload of the queue."""
         over = self.threshold is not None and record.workload.priority > self.threshold
         return not over and not self.frs.isdisjoint(record.frs) and allows(self.policy, self, record)
 
@@ -129,7 +129,7 @@ def _may_use(store: Store, record: Record) -> dict[FlavorResource, int]:
 
 
 def _may_borrow(node: QuotaNode, frs: frozenset[FlavorResource], wanted: Mapping[FlavorResource, int]) -> bool:
-    """Say whether a queue uses more than its quota of some of `frs`, or would with the uncertain work that waits."""
+    """Return whether a queue uses more than its quota of some of `frs`, or would with the uncertain work that waits."""
     return any(node.subtree.get(fr, 0) < node.usage.get(fr, 0) + wanted.get(fr, 0) for fr in frs)
 
 
@@ -142,7 +142,7 @@ def _requests(record: Record) -> dict[str, int]:
 
 
 def _is_within_nominal(record: Record, queue: QueueState, requests: Mapping[str, int], own: Threat) -> bool:
-    """Say whether its queue's own quota has room for a workload, without itself and whom it may take there."""
+    """Return whether its queue's own quota has room for a workload, without itself and whom it may take there."""
     if any(node.quotas for node in queue.node.ancestors()):
         return True
     free: dict[FlavorResource, int] = {}
@@ -166,7 +166,7 @@ def _is_within_nominal(record: Record, queue: QueueState, requests: Mapping[str,
 def _is_not_above(
     record: Record, queue: QueueState, requests: Mapping[str, int], other: QueueState, frs: frozenset[FlavorResource]
 ) -> bool:
-    """Say whether a queue's share with a workload is, on some flavors, not above the share of another.
+    """Return whether a queue's share with a workload is, on some flavors, not above the share of another.
 
     Queues that meet above a cohort of their own are compared by their cohorts in Kueue: they count as not above.
     """

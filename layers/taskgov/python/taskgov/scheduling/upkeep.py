@@ -100,7 +100,10 @@ def loses_its_reservation(store: WorkloadStore, record: Record) -> str | None:
 
 
 def _runs_again(store: WorkloadStore, record: Record) -> bool:
-    """Say whether what kept a workload out is over (Kueue: `isDisabledRequeuedByClusterQueueStopped` and its like)."""
+    """Return whether the reason for keeping a workload out is gone.
+
+    Kueue: `isDisabledRequeuedByClusterQueueStopped` and its like.
+    """
     workload = record.workload
     local = store.local_queue_of(record)
     if not workload.active or record.stopped_by == "Deactivated":

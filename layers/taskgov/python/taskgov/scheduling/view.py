@@ -100,7 +100,7 @@ class KueueModelView:
         return frozenset(self._trees())
 
     def has_heads(self) -> bool:
-        """Say whether a cycle would consider any workload; one that is held up does not before all pods are ready."""
+        """Return whether a cycle would consider any workload; one that is held up does so once all pods are ready."""
         if self._store.held is not None:
             return not self._store.somebody_starts()
         return any(q.pending.active and self._store.inactive_because(q) is None for q in self._store.queues.values())
@@ -130,7 +130,7 @@ class KueueModelView:
         ]
 
     def anybody_waits(self) -> bool:
-        """Say whether any workload holds no quota and is not finished."""
+        """Return whether any workload holds no quota and is not finished."""
         return any(record.admission is None and not record.finished for record in self._store.records.values())
 
     def cluster_queues(self) -> Iterator[str]:
@@ -142,7 +142,7 @@ class KueueModelView:
         return self._record(key).admission
 
     def runs(self, key: str) -> bool:
-        """Say whether a workload may run: it holds quota, and no admission check is open."""
+        """Return whether a workload may run: it holds quota, and no admission check is open."""
         record = self._record(key)
         return record.admission is not None and record.admitted
 

@@ -243,11 +243,11 @@ class WorkloadStore:
         return inactive_because(state.spec, self.cohorts, self.flavors, self.known_checks)
 
     def somebody_starts(self) -> bool:
-        """Say whether the pods of anybody who holds quota are not ready."""
+        """Return whether the pods of anybody who holds quota are not ready."""
         return next(not_ready(self.queues.values()), None) is not None
 
     def is_active(self, state: QueueState) -> bool:
-        """Say whether a cluster queue takes workloads."""
+        """Return whether a cluster queue takes workloads."""
         return self.inactive_because(state) is None
 
     def drained_because(self, record: Record) -> tuple[str, str] | None:

@@ -159,7 +159,7 @@ def period_of(schedule: str) -> timedelta:
 
 
 def _is_due(memory: WorkMemory) -> bool:
-    """Say whether it is time for the files of days: an hour is over, or a day, or much has ended."""
+    """Return whether it is time for the files of days: an hour is over, or a day, or much has ended."""
     if memory.at is None or memory.written_at is None:
         return True
     is_new_day = memory.at.date() > memory.written_at.date()

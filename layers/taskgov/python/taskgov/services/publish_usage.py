@@ -106,7 +106,7 @@ class PublishUsage:
         return PublishUsageResult(published=published, applied=end.applied, unmeasured=unmeasured, unmarked=unmarked)
 
     def _is_governed(self, end: EndOfRun) -> bool:
-        """Say whether a run that read nothing counts: an event may name a cluster that nobody has taken in yet.
+        """Return whether a run that read nothing counts: an event may name a cluster that nobody has taken in yet.
 
         One whose name could not be found out either (the id in its ARN stands for it) counts.
         """

@@ -196,7 +196,7 @@ class ReceiveEvent:
             return error
 
     def _is_known(self, cluster_arn: str, hint: Hint) -> bool:
-        """Say whether there is the cluster: it was marked before, was just listed, or is found now.
+        """Return whether there is the cluster: it was marked before, was just listed, or is found now.
 
         A principal who may put events on the bus can name anything. One question for each new name of a batch, and
         nothing is written before its answer.

@@ -40,7 +40,7 @@ class SeriesMemory:
         return self.teams - len(self.own)
 
     def is_of(self, now: datetime) -> bool:
-        """Say whether it is about now."""
+        """Return whether it is about now."""
         return self.hour <= now < self.hour + LATELY
 
     def to_bytes(self) -> bytes:

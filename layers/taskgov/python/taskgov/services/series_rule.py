@@ -54,7 +54,7 @@ class _Values:
 
 
 def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
-    """Say whether the series of an hour stay within the limit for all pairs of teams: nothing has to be kept."""
+    """Return whether the series of an hour stay within the limit for all pairs of teams: nothing has to be kept."""
     values = _sorted(measured)
     reasons = {value.dimensions["Reason"] for value in values.preemptions}
     preempted = len(_OF_PREEMPTIONS) * max(len(reasons), KNOWN_REASONS) * (len(values.of_teams) + 1) ** 2

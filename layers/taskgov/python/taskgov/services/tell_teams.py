@@ -35,7 +35,7 @@ class _Look:
     """Identities that were not reported before."""
 
     def is_idle(self, rules: NoticeRules, now: datetime) -> bool:
-        """Say whether there is nothing to write down or to send."""
+        """Return whether there is nothing to write down or to send."""
         return self.after == self.stored and not self.after.due and not self.after.to_send(rules, now)
 
 

@@ -36,7 +36,7 @@ class Channel:
         return (rules if self.form == "mail" else rules.chat).topic_of(self.team)
 
     def is_within(self, reach: str, rules: NoticeRules) -> bool:
-        """Say whether it has a topic whose ARN begins with `reach`: the function may write to no other."""
+        """Return whether it has a topic whose ARN begins with `reach`: the function may write to no other."""
         topic = self.topic(rules)
         return topic is not None and topic.startswith(reach)
 

@@ -102,7 +102,7 @@ class Listed:
         return None
 
     def is_unlisted(self, path: QuotaPath) -> bool:
-        """Say whether a list may yet show what a path wrote: it is behind, and no describe call was made."""
+        """Return whether a list may yet show what a path wrote: it is behind, and no describe call was made."""
         if path.is_policy:
             return True
         record = self.record_of(path)

@@ -91,7 +91,7 @@ def path_before(change: Change, path: QuotaPath) -> ComputeQuotaConfig | None:
 
 
 def _is_on_record(previous: AppliedQuota, plan: Plan, change: Change, written: Written) -> bool:
-    """Say whether this very write is on record; a quota that is made again may get a version that it had before."""
+    """Return whether this very write is on record; a quota that is made again may get a version that it had before."""
     same = previous.version == written.version and previous.plan_id == plan.plan_id
     return same and _is(previous, change.after, change.target_after)
 

@@ -71,5 +71,5 @@ def _as_before(node: Node, before: NodeRecord) -> Node:
 
 
 def has_left(node: Node, now: datetime) -> bool:
-    """Say whether the reservation of a node takes it back now, or did before."""
+    """Return whether the reservation of a node takes it back now, or did before."""
     return node.leaves_at is not None and node.leaves_at <= now

@@ -42,7 +42,7 @@ class WorkloadMemory:
     records: Mapping[Key, Record] = field(default_factory=dict)
 
     def is_of(self, eks_arn: str, now: datetime) -> bool:
-        """Say whether it can be followed from: it is this cluster's, and all workloads were listed lately."""
+        """Return whether it can be followed from: it is this cluster's, and all workloads were listed lately."""
         return self.eks_arn == eks_arn and timedelta() <= now - self.listed_at < LISTED_EACH
 
     def after(self, resource_version: str, changed: Mapping[Key, Record | None]) -> Self:

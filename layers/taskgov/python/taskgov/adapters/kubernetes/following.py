@@ -170,7 +170,7 @@ class _Told(Generic[Kept]):
 
 
 def has_reached(version: str, target: str) -> bool:
-    """Say whether a version of the workloads is the target, or newer.
+    """Return whether a version of the workloads is the target, or newer.
 
     Example:
         >>> has_reached("10", "9"), has_reached("9", "10"), has_reached("x", "x"), has_reached("y", "x")
@@ -181,7 +181,7 @@ def has_reached(version: str, target: str) -> bool:
 
 
 def is_before(version: str, other: str) -> bool:
-    """Say whether a version is known to be older than another one."""
+    """Return whether a version is known to be older than another one."""
     return bool(_NUMBER.fullmatch(version) and _NUMBER.fullmatch(other)) and int(version) < int(other)
 
 

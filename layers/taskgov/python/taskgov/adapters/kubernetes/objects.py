@@ -61,7 +61,7 @@ class ObjectApi:
         self._call("DELETE", found, {"preconditions": preconditions})
 
     def serves(self, api_version: str) -> bool:
-        """Say whether the cluster serves a version of an API group."""
+        """Return whether the cluster serves a version of an API group."""
         try:
             self._requests.get(f"/apis/{api_version}", f"ask for {api_version}")
         except NotFoundError:

@@ -59,7 +59,7 @@ class HyperPodEks:
         return found
 
     def knows(self, cluster_arn: str) -> bool:
-        """Say whether there is such a cluster."""
+        """Return whether there is such a cluster."""
         try:
             self.describe_cluster(cluster_arn)
         except NotFoundError:

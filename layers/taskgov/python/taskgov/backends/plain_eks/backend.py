@@ -55,7 +55,7 @@ class PlainEks(KueueQuotas):
         return [arn for arn in found if arn is not None]
 
     def knows(self, cluster_arn: str) -> bool:
-        """Say whether a document governs the cluster."""
+        """Return whether a document governs the cluster."""
         return self._governed(_name(cluster_arn)) == cluster_arn
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
