@@ -91,8 +91,12 @@ def _because(diagnosis: Diagnosis, said_by: str) -> str:
 def _shown(name: str, found: list[Diagnosis]) -> Iterator[RenderableType]:
     first: dict[str, str] = {}
     rows = [
-        (Text(one.status, style=STYLE[one.status]), one.check, _because(one, first.setdefault(one.because, one.check)))
-        for one in found
+        (
+            Text(diagnosis.status, style=STYLE[diagnosis.status]),
+            diagnosis.check,
+            _because(diagnosis, first.setdefault(diagnosis.because, diagnosis.check)),
+        )
+        for diagnosis in found
     ]
     yield table(f"Examined {name}", ("", "check", "found"), rows)
     for diagnosis in found:
