@@ -259,8 +259,8 @@ def test_an_older_kueue_is_read_in_its_own_version(given: Given) -> None:
     assert objects.cluster_queues[0]["spec"] == {"cohort": "shared-pool"}
 
 
-def test_a_cluster_that_serves_no_kueue_is_worth_another_try(given: Given) -> None:
-    with given.server(versions_served=("v1",)) as server, pytest.raises(UpstreamError, match="is Kueue installed"):
+def test_a_cluster_without_kueue_is_not_found(given: Given) -> None:
+    with given.server(versions_served=("v1",)) as server, pytest.raises(NotFoundError, match="is Kueue installed"):
         given.reader(server.url).kueue_objects(CLUSTER)
 
 

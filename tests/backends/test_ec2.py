@@ -85,16 +85,17 @@ def in_group(states: Mapping[str, str]) -> dict[str, Any]:
     return {"AutoScalingInstances": made}
 
 
-def test_auto_scaling_is_queried_in_batches_and_names_what_it_terminates(auto_scaling: Any) -> None:
+def test_all_pages_of_all_batches_of_auto_scaling_are_read_for_what_it_terminates(auto_scaling: Any) -> None:
     wanted = ids(AUTO_SCALING_BATCH + 1)
     states = ["Terminating:Wait", "Terminating:Proceed", "Terminating", "Terminated", "InService", "Standby", "Pending"]
     with Stubber(auto_scaling) as stub:
-        for answer, batch in (
-            (dict(zip(wanted, states, strict=False)), wanted[:AUTO_SCALING_BATCH]),
-            ({}, wanted[AUTO_SCALING_BATCH:]),
-        ):
-            asked = {"InstanceIds": batch, "MaxRecords": AUTO_SCALING_BATCH}
-            stub.add_response("describe_auto_scaling_instances", in_group(answer), asked)
+        first, second = wanted[:AUTO_SCALING_BATCH], wanted[AUTO_SCALING_BATCH:]
+        found = list(zip(wanted, states, strict=False))
+        short = in_group(dict(found[:3])) | {"NextToken": "next"}
+        stub.add_response("describe_auto_scaling_instances", short, {"InstanceIds": first})
+        rest = in_group(dict(found[3:]))
+        stub.add_response("describe_auto_scaling_instances", rest, {"InstanceIds": first, "NextToken": "next"})
+        stub.add_response("describe_auto_scaling_instances", in_group({}), {"InstanceIds": second})
         assert removed_by_auto_scaling(auto_scaling, ARN, wanted) == frozenset(wanted[:4])
         stub.assert_no_pending_responses()
 
@@ -110,3 +111,12 @@ def test_an_error_of_auto_scaling_is_no_answer(auto_scaling: Any, code: str, err
 def test_auto_scaling_of_another_region_is_not_queried(auto_scaling: Any) -> None:
     with pytest.raises(UpstreamError, match="but the Auto Scaling client is in us-east-1"):
         removed_by_auto_scaling(auto_scaling, ARN.replace("us-east-1", "eu-west-1"), ids(1))
+
+
+def test_a_list_of_auto_scaling_without_an_end_is_an_error(auto_scaling: Any) -> None:
+    with Stubber(auto_scaling) as stub:
+        for number, token in enumerate(["a", "b", "a"]):
+            asked = {"InstanceIds": ANY, **({"NextToken": "?ab"[number]} if number else {})}
+            stub.add_response("describe_auto_scaling_instances", in_group({}) | {"NextToken": token}, asked)
+        with pytest.raises(UpstreamError, match="does not end"):
+            removed_by_auto_scaling(auto_scaling, ARN, ids(1))

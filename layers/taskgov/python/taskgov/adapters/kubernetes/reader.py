@@ -44,7 +44,7 @@ class KubernetesReader:
             return read_all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
-        """Return Kueue's objects, in the newest version that is served; UpstreamError when none is."""
+        """Return Kueue's objects, in the newest version that is served; NotFoundError when Kueue is not installed."""
         with self._connections.open(cluster) as connection:
             api = Requests(connection)
             version, served = served_by(api)
@@ -99,8 +99,7 @@ def served_by(api: Requests) -> tuple[str, frozenset[str]]:
         except NotFoundError:
             continue
         return version, frozenset(resource["name"] for resource in found["resources"])
-    # A restarted API server needs a moment before it lists the groups of CRDs.
-    raise UpstreamError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
+    raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
 
 
 def limit_ranges(api: Requests, namespace: str = "") -> list[KubernetesObject]:

@@ -1,7 +1,7 @@
 """The machines of plain EKS clusters, as EC2 and EC2 Auto Scaling describe them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from taskgov.adapters.errors import translated
 from taskgov.errors import UpstreamError
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_ec2.type_defs import InstanceTypeDef
 
+Page = TypeVar("Page", bound=Mapping[str, Any])
 BATCH: Final = 200
 """Values that one filter takes (EC2 API reference, DescribeInstances)."""
 MAX_PAGES: Final = 50
-"""Pages that the answer to one batch may have: one is enough, unless EC2 sends short ones."""
+"""Pages that the answer to one batch may have: one is enough, unless the service sends short ones."""
 AUTO_SCALING_BATCH: Final = 50
 """Ids that one call takes (EC2 Auto Scaling API reference, DescribeAutoScalingInstances)."""
 
@@ -42,14 +43,15 @@ def removed_by_auto_scaling(
     lifecycle state `Terminating:Wait` or `Terminating:Proceed` (EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling
     instance lifecycle"). Instances outside any Auto Scaling group are missing from the answer.
     """
-    _check_region("describe Auto Scaling instances", "Auto Scaling", cluster_arn, auto_scaling.meta.region_name)
-    with translated("describe Auto Scaling instances"):
+    what = "describe Auto Scaling instances"
+    _check_region(what, "Auto Scaling", cluster_arn, auto_scaling.meta.region_name)
+    paginator = auto_scaling.get_paginator("describe_auto_scaling_instances")
+    with translated(what):
         return frozenset(
             instance["InstanceId"]
             for start in range(0, len(instance_ids), AUTO_SCALING_BATCH)
-            for instance in auto_scaling.describe_auto_scaling_instances(
-                InstanceIds=list(instance_ids[start : start + AUTO_SCALING_BATCH]), MaxRecords=AUTO_SCALING_BATCH
-            )["AutoScalingInstances"]
+            for page in _bounded(what, paginator.paginate(InstanceIds=instance_ids[start : start + AUTO_SCALING_BATCH]))
+            for instance in page["AutoScalingInstances"]
             if instance["LifecycleState"].startswith("Terminat")
         )
 
@@ -62,12 +64,19 @@ def _check_region(call: str, service: str, cluster_arn: str, here: str) -> None:
 
 def _pages(ec2: "EC2Client", batch: Sequence[str]) -> "Iterator[InstanceTypeDef]":
     wanted = [{"Name": "instance-id", "Values": list(batch)}]
-    seen: set[str] = set()
-    with translated("describe instances"):
-        for page in ec2.get_paginator("describe_instances").paginate(Filters=wanted):  # type: ignore[arg-type]
+    what = "describe instances"
+    with translated(what):
+        for page in _bounded(what, ec2.get_paginator("describe_instances").paginate(Filters=wanted)):  # type: ignore[arg-type]
             for reservation in page["Reservations"]:
                 yield from reservation["Instances"]
-            token = page.get("NextToken", "")
-            if token in seen or len(seen) >= MAX_PAGES:
-                raise UpstreamError(f"describe instances: the list does not end ({len(seen)} pages)")
-            seen |= {token} - {""}
+
+
+def _bounded(what: str, pages: Iterable[Page]) -> Iterator[Page]:
+    """Yield pages. Raises UpstreamError for a list that comes back to where it was, or does not end."""
+    seen: set[str] = set()
+    for page in pages:
+        yield page
+        token = page.get("NextToken", "")
+        if token in seen or len(seen) >= MAX_PAGES:
+            raise UpstreamError(f"{what}: the list does not end ({len(seen)} pages)")
+        seen |= {token} - {""}
