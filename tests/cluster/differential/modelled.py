@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling import KueueModel, ManagerConfig
 from tests.cluster.kube import conditions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from taskgov.scheduling.results import CycleResult
     from tests.cluster.kube import Object
@@ -27,14 +27,6 @@ _LATEST_ENDS: Final = 3
 _LATEST_RETURN: Final = 2
 _FIRST_TURNS: Final = 3
 """For so many cycles, equals may come in another order than in those that follow."""
-
-
-class Standing(NamedTuple):
-    """How a `ModelSide` stands: its worlds, by round trip; which of them is shown; what was said of whom."""
-
-    rounds: list[list[KueueModel]]
-    shown: KueueModel
-    said: dict[str, frozenset[str]]
 
 
 class ModelSide:
@@ -101,22 +93,13 @@ class ModelSide:
     def _worlds(self) -> list[KueueModel]:
         return [world for round_trip in self._rounds for world in round_trip]
 
-    def kept(self) -> Standing:
+    def kept(self) -> tuple[list[list[KueueModel]], KueueModel]:
         """Return how it stands, for `restore`."""
-        return Standing(self._rounds, self._shown, self._said)
+        return self._rounds, self._shown
 
-    def restore(self, kept: Standing) -> None:
+    def restore(self, kept: tuple[list[list[KueueModel]], KueueModel]) -> None:
         """Stand as before."""
-        self._rounds, self._shown, self._said = kept
-
-    def restore_all(self, kept: Sequence[Standing]) -> None:
-        """Stand in all of these ways at once; what the first shows is shown."""
-        self._take(one for standing in kept for one in standing.rounds)
-        self._shown = kept[0].shown
-        self._said = {
-            key: frozenset().union(*(standing.said.get(key, ()) for standing in kept))
-            for key in {key for standing in kept for key in standing.said}
-        }
+        self._rounds, self._shown = kept
 
     def keep(self, agrees: Callable[[KueueModel], bool]) -> bool:
         """Go on with what agrees with what was seen; say whether anything does.
@@ -137,7 +120,7 @@ class ModelSide:
             world.evict_stopped(_now())
         self._before = [world.copy() for world in self._worlds]
         cycles = _Cycles(reserved_at, self.cycles)
-        self._take(end for world in self._worlds for end in self._ends(world, cycles))
+        self._take(self._ends(world, cycles) for world in self._worlds)
         self._note_what_was_said(self.cycles)
 
     def settle_in_any_turn(self, reserved_at: Callable[[str], str | None]) -> None:
@@ -147,12 +130,11 @@ class ModelSide:
         """
         done: list[CycleResult] = []
         self._take(
-            end
+            self._ends(world.copy(), _Cycles(reserved_at, done, turn, first_turns=(first,) * times))
             for world in self._before
             for turn in permutations(world.cluster_queues())
             for first in permutations(world.cluster_queues())
             for times in range(_FIRST_TURNS + 1 if first != turn else 1)
-            for end in self._ends(world.copy(), _Cycles(reserved_at, done, turn, first_turns=(first,) * times))
         )
         self._note_what_was_said(done)
 
@@ -166,10 +148,9 @@ class ModelSide:
             return False
         done: list[CycleResult] = []
         self._take(
-            end
+            self._ends(world.copy(), _Cycles(reserved_at, done, late=late))
             for world in self._before
             for late in range(1, _LATEST_ENDS + 1)
-            for end in self._ends(world.copy(), _Cycles(reserved_at, done, late=late))
         )
         self._note_what_was_said(done)
         return True
@@ -185,7 +166,7 @@ class ModelSide:
         cycles = _Cycles(reserved_at, done)
         namespace, _, name = key.partition("/")
 
-        def late(world: KueueModel, times: int) -> list[list[KueueModel]]:
+        def late(world: KueueModel, times: int) -> list[KueueModel]:
             returned = world.workload(key)
             world.delete("Workload", name, namespace)
             for _ in range(times):
@@ -194,9 +175,7 @@ class ModelSide:
             world.apply(returned)
             return self._ends(world, cycles)
 
-        self._take(
-            end for world in self._before for times in range(1, _LATEST_RETURN + 1) for end in late(world.copy(), times)
-        )
+        self._take(late(world.copy(), times) for world in self._before for times in range(1, _LATEST_RETURN + 1))
         self._note_what_was_said(done)
 
     def settle_with_another_look(self, reserved_at: Callable[[str], str | None]) -> None:
@@ -208,12 +187,12 @@ class ModelSide:
         done = [*self.cycles]
         cycles = _Cycles(reserved_at, done)
 
-        def again(world: KueueModel) -> Iterable[list[KueueModel]]:
-            for station in [one for end in self._ends(world, cycles) for one in end]:
-                station.requeue_inadmissible(station._trees())
-                yield from self._ends(station, cycles)
+        def again(world: KueueModel) -> list[KueueModel]:
+            self._ends(world, cycles)
+            world.requeue_inadmissible(world._trees())
+            return self._ends(world, cycles)
 
-        self._take(end for world in self._before for end in again(world.copy()))
+        self._take(again(world.copy()) for world in self._before)
         self._note_what_was_said(done)
 
     def settle_hurriedly(self, reserved_at: Callable[[str], str | None]) -> bool:
@@ -230,7 +209,7 @@ class ModelSide:
             for branch in cycles.interrupted(world.copy())
         ]
         if branches:
-            self._take(end for branch, cycles in branches for end in self._ends(branch, cycles))
+            self._take(self._ends(branch, cycles) for branch, cycles in branches)
             self._note_what_was_said(done)
         return bool(branches)
 
@@ -255,30 +234,18 @@ class ModelSide:
         for result in cycles:
             for waiting in result.waiting:
                 now.setdefault(waiting.workload, set()).add(waiting.message)
-        here = {key: self._kept_words.get(key, frozenset()) | messages for key, messages in now.items()}
-        self._said = {**self._said, **here}
+        self._said |= {key: self._kept_words.get(key, frozenset()) | messages for key, messages in now.items()}
 
     def _in_line(self) -> set[str]:
         return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}
 
-    def _ends(self, world: KueueModel, cycles: _Cycles) -> list[list[KueueModel]]:
-        """Return the ways in which a world ends: at rest, or on a round trip without admitting or preempting anybody.
-
-        The inadmissible are back in line a second after a change. A search that goes round is at any of its stations
-        then: how many cycles Kueue runs in a second depends on the machine.
-        """
-        round_trip = cycles.run(world)
-        let_cycles_pass(world)
-        if len(round_trip) == 1:
-            return self._ends(world, cycles) if self._is_back_in_line(world) else [round_trip]
-        stations = [station.copy() for station in round_trip]
-        back = [station for station in stations if self._is_back_in_line(station)]
-        return [end for station in back for end in self._ends(station, cycles)] or [round_trip]
-
-    @staticmethod
-    def _is_back_in_line(world: KueueModel) -> bool:
-        """Put the inadmissible back in line where something has changed for them; say whether it has."""
-        return bool(world.has_notified and world.requeue_inadmissible())
+    def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
+        """Return the world at rest, or all it goes through forever without admitting or preempting anybody."""
+        while True:
+            round_trip = cycles.run(world)
+            let_cycles_pass(world)
+            if not (world.has_notified and world.requeue_inadmissible()):
+                return round_trip
 
 
 @dataclass(slots=True)

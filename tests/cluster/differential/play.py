@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.cluster.differential.api import Api, Workloads
-    from tests.cluster.differential.modelled import Standing
     from tests.cluster.differential.rest import Rest
     from tests.cluster.differential.sequence import Sequence
     from tests.cluster.kube import Object
@@ -147,7 +146,7 @@ class Player:
         *,
         silent: bool = False,
     ) -> None:
-        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees are reconsidered.
+        """Wait until Kueue rests, then do the same to the model; `notified` are queues whose trees get another look.
 
         So does the tree of a slice that is replaced, whenever that is.
         """
@@ -210,7 +209,7 @@ class Player:
         return self._stored["LocalQueue", f"{namespace}-localqueue"]
 
     def _notified_by(self, key: str) -> list[Object]:
-        """Return the queue of a workload that is done or gone: its tree is reconsidered, unless its door is stopped.
+        """Return the queue of a workload that is done or gone: its tree gets another look, unless its door is stopped.
 
         A stopped LocalQueue is not known to Kueue's queues (`QueueAssociatedInadmissibleWorkloadsAfter`).
         """
@@ -316,43 +315,37 @@ class Player:
         return self._agrees()
 
     def _agrees_by_chance(self) -> bool:
-        """Say whether the model may stand as Kueue does with what Kueue leaves to chance, or to the clock.
-
-        What agrees for different reasons may differ in what is not seen, such as how far a search for flavors came. So
-        the model goes on with all of it; the first reason counts.
-        """
+        """Say whether the model may stand as Kueue does with what Kueue leaves to chance, or to the clock."""
         as_settled = self.model.kept()
-        agreeing: list[tuple[str, Standing]] = []
-        for reason, settle in self._chances().items():
-            if settle(self._reserved_at) is not False and self._agrees():
-                agreeing.append((reason, self.model.kept()))
-        if not agreeing:
-            self.model.restore(as_settled)
-            return False
-        self.model.restore_all([standing for _, standing in agreeing])
-        reason = agreeing[0][0]
-        setattr(self.played, reason, getattr(self.played, reason) + 1)
-        return True
-
-    def _chances(self) -> dict[str, Callable[[Callable[[str], str | None]], bool | None]]:
-        """Return what may have been otherwise in this step, by the name of its count."""
-        model, released = self.model, self._released
-        found: dict[str, Callable[[Callable[[str], str | None]], bool | None]] = {"equals": model.settle_in_any_turn}
-        if released is not None:
-            found["late_returns"] = lambda reserved_at: model.settle_with_late_return(released, reserved_at)
+        self.model.settle_in_any_turn(self._reserved_at)
+        if self._agrees():
+            self.played.equals += 1
+            return True
+        if self._released is not None:
+            self.model.settle_with_late_return(self._released, self._reserved_at)
+            if self._agrees():
+                self.played.late_returns += 1
+                return True
         if self._door_started:
-            found["started_doors"] = model.settle_with_another_look
-        found["late_ends"] = model.settle_with_late_ends
-        if self._hurried:
-            found["hurried"] = model.settle_hurriedly
-        return found
+            self.model.settle_with_another_look(self._reserved_at)
+            if self._agrees():
+                self.played.started_doors += 1
+                return True
+        if self.model.settle_with_late_ends(self._reserved_at) and self._agrees():
+            self.played.late_ends += 1
+            return True
+        if self._hurried and self.model.settle_hurriedly(self._reserved_at) and self._agrees():
+            self.played.hurried += 1
+            return True
+        self.model.restore(as_settled)
+        return False
 
     def _order_keys(self, key: str) -> tuple[str, str, str | None]:
         metadata = (self.real.workload(key) or {"metadata": {"uid": "", "creationTimestamp": ""}})["metadata"]
         return metadata["uid"], metadata["creationTimestamp"], self._reserved_at(key)
 
     def _agrees(self) -> bool:
-        """Say whether the model may stand as Kueue does; note where only the words are those of an earlier attempt."""
+        """Say whether the model may stand as Kueue does; remember where only the words are those of an earlier look."""
         seen = self._seen()
         if self.model.keep(lambda world: all(state_of(world.workload(key)) == state for key, state in seen.items())):
             return True
@@ -363,7 +356,7 @@ class Player:
         return False
 
     def _in_the_last_words(self, key: str, state: Object) -> Object:
-        """Return the state with the model's words where Kueue's are those of another attempt of the same step."""
+        """Return the state with the model's words where Kueue's are those of another look of the same step."""
         waits = state["conditions"].get("QuotaReserved")
         modelled = state_of(self.model.workload(key))["conditions"].get("QuotaReserved")
         if not waits or not modelled or waits[2] == modelled[2] or waits[2] not in self.model.said(key):
