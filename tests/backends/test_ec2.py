@@ -87,7 +87,8 @@ def in_group(states: Mapping[str, str]) -> dict[str, Any]:
 
 def test_all_pages_of_all_batches_of_auto_scaling_are_read_for_what_it_terminates(auto_scaling: Any) -> None:
     wanted = ids(AUTO_SCALING_BATCH + 1)
-    states = ["Terminating:Wait", "Terminating:Proceed", "Terminating", "Terminated", "InService", "Standby", "Pending"]
+    gone = ["Terminating:Wait", "Terminating:Proceed", "Terminating", "Terminated", "Warmed:Pending:Wait"]
+    states = [*gone, "InService", "Standby", "Pending", "Detaching"]
     with Stubber(auto_scaling) as stub:
         first, second = wanted[:AUTO_SCALING_BATCH], wanted[AUTO_SCALING_BATCH:]
         found = list(zip(wanted, states, strict=False))
@@ -96,7 +97,7 @@ def test_all_pages_of_all_batches_of_auto_scaling_are_read_for_what_it_terminate
         rest = in_group(dict(found[3:]))
         stub.add_response("describe_auto_scaling_instances", rest, {"InstanceIds": first, "NextToken": "next"})
         stub.add_response("describe_auto_scaling_instances", in_group({}), {"InstanceIds": second})
-        assert removed_by_auto_scaling(auto_scaling, ARN, wanted) == frozenset(wanted[:4])
+        assert removed_by_auto_scaling(auto_scaling, ARN, wanted) == frozenset(wanted[: len(gone)])
         stub.assert_no_pending_responses()
 
 

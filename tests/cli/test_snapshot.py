@@ -122,6 +122,31 @@ def test_a_time_without_a_zone_is_refused_with_its_place(command: list[str], tmp
     assert 'takenAt: "2026-11-20T09:00:00" must say its time zone' in result.output
 
 
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ('"takenAt": "2026\\u002d11\\u002d20T09:00:00"', "takenAt"),
+        ('"takenAt": "2026-11-20 09:00"', "takenAt"),
+        (
+            (
+                '"takenAt": "2026-11-20T09:00Z", '
+                '"nodes": [{"name": "n", "instanceType": "t", "joinedAt": "2026-11-20t09:00"}]'
+            ),
+            "nodes[0].joinedAt",
+        ),
+    ],
+    ids=["in escapes", "with a space", "in a list"],
+)
+def test_no_form_of_a_time_passes_without_a_zone(members: str, place: str, tmp_path: Path) -> None:
+    cluster = '{"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}'
+    file = tmp_path / "zoneless.json"
+    file.write_text(f'{{"cluster": {cluster}, {members}}}')
+    result = CliRunner().invoke(app, ["plan", "--snapshot", str(file)], env={"COLUMNS": "400"})
+    assert result.exit_code == 2, result.output
+    assert f"{place}: " in result.output
+    assert "must say its time zone" in result.output
+
+
 def test_a_file_that_cannot_be_written_is_named_as_it_was_typed(
     runner: CliRunner, live: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

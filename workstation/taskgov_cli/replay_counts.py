@@ -186,6 +186,8 @@ def _minutes(file: Path) -> dict[str, Minute]:
             return _of_rows(csv.DictReader(opened))
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{file} is not gzip, or is cut off: {error}") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{file} is not CSV in UTF-8: {error.reason}") from error
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
 

@@ -4,8 +4,7 @@
 | --- | --- | --- | --- |
 | Philly (2017) | columns `timestamp,duration,num_gpus,...,cluster` | virtual cluster | times are local to the cluster |
 | openb (Alibaba, 2023) | columns `name,...,gpu_milli,...,qos` | QoS class | a part of a GPU counts as a whole one |
-| snapshot series | a folder of snapshot files | namespace's team | runs from admission to its end or the last snapshot
-|
+| snapshot series | a folder of snapshots | namespace's team | runs from admission to its end or the last snapshot |
 | record of work | a folder of days, `*.jsonl.gz` | the team on record | runs as long as its longest attempt |
 
 Jobs without GPUs or without a run time are left out, and counted.
@@ -23,9 +22,9 @@ from taskgov.kueue.named import named
 from taskgov.scheduling.instants import SECOND, instant
 from taskgov.scheduling.reading import read_workload
 from taskgov.scheduling.status_reading import read_conditions
-from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.usage.amounts import accelerators
 from taskgov.work import day as days
+from taskgov_cli.snapshots import parsed
 from taskgov_cli.trace_rows import converted, number, text, whole
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def _snapshot_jobs(folder: Path) -> Iterator[Job]:
     """Give the jobs that a series of snapshots saw, each as it was seen last."""
     last: dict[str, tuple[KubernetesObject, float]] = {}
     for file in sorted(folder.glob("*.json")):
-        snapshot = snapshot_from_json(file.read_bytes())
+        snapshot = parsed(file, file.read_bytes())
         for item in snapshot.kueue.workloads:
             last[named(item).key] = (item, instant(snapshot.taken_at) / SECOND)
     if not last:

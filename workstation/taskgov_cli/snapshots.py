@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from taskgov.violations import Location
     from taskgov_cli.own_rights import OwnRights
 
-_MAY_LACK_ZONE: Final = re.compile(rb'"\d{4}-\d\d-\d\d(?:[Tt _][\d:.,]+)?"')
-"""A date, or a time without a zone, anywhere in a snapshot: only then are its members examined one by one."""
+_MAY_LACK_ZONE: Final = re.compile(rb'"\d{4}-\d\d-\d\d(?:[Tt _][\d:.,]+)?"|\\u00')
+"""A date, a time without a zone, or what may be one in escapes: only then are a snapshot's members examined."""
 _SHOWN: Final = 5
 """So many mistakes of a file are named."""
 
@@ -162,17 +162,25 @@ def read(file: Path) -> Snapshot:
     """
     body = file.read_bytes()
     try:
+        found = parsed(file, body)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    for note in _notes(found, body):
+        console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
+    kueue, odd = readable_kueue(found.kueue)
+    return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
+
+
+def parsed(file: Path, body: bytes) -> Snapshot:
+    """Return the snapshot that a file holds. Raises `ValueError` that names the file, and each wrong member."""
+    try:
         found = snapshot_from_json(body)
         if _MAY_LACK_ZONE.search(body):
             _require_zones(found)
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
-        said = f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME"
-        raise typer.BadParameter(said) from error
-    for note in _notes(found, body):
-        console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
-    kueue, odd = readable_kueue(found.kueue)
-    return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
+        raise ValueError(f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
+    return found
 
 
 def _wrong(error: ValueError) -> Iterator[str]:

@@ -27,6 +27,7 @@ from taskgov_cli.doctor.facts import (
     Unknown,
 )
 from taskgov_cli.doctor.permissions import HYPERPOD_ACCESS, resources_of
+from taskgov_cli.failures import sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -292,4 +293,4 @@ def read(reading: Callable[[], T]) -> Read[T]:
     try:
         return reading()
     except GovernanceError as error:
-        return Unknown(f"{type(error).__name__}: {error}")
+        return Unknown(f"{type(error).__name__}: {sentence_of(error)}")

@@ -41,8 +41,7 @@ from taskgov.allocation.parts import add
 from taskgov.allocation.plan import POLICY_KINDS, Change, GuardrailVerdict, MassLoss, Prediction
 from taskgov.allocation.quota_deltas import QuotaDelta
 from taskgov.allocation.windows import Opening, opening
-from taskgov.allocation.wording import said_number
-from taskgov.number_text import counted
+from taskgov.allocation.wording import need_approval, said_gpus, said_number
 from taskgov.policy.document import Guardrails
 from taskgov.scheduling.unmodelled import words_of
 from taskgov.snapshot.model import Snapshot
@@ -265,7 +264,7 @@ def _preempted(guardrails: Guardrails, prediction: Prediction) -> Iterable[Guard
 
 def _said_preempted(prediction: Prediction) -> str:
     """Return how much would be preempted, with what may be: as a sentence without its end."""
-    certain = f"{counted(prediction.preempted_gpus, 'GPU')} would be preempted"
+    certain = f"{said_gpus(prediction.preempted_gpus)} would be preempted"
     if not prediction.may_be_preempted_gpus:
         return certain
     return f"{certain}, and {prediction.may_be_preempted_gpus} more may be (not certain: {words_of(prediction.doubts)})"
@@ -282,8 +281,7 @@ def _approval(
         return
     if threshold.changed_gpus is not None:
         moved = exchange(goals, capacities)
-        gpus = f"{said_number(moved.gpus)} GPU{'s' if moved.gpus != 1 else ''}"
-        because = f"{gpus} would change hands. More than {threshold.changed_gpus} need approval."
+        because = f"{said_gpus(moved.gpus)} would change hands. {need_approval(threshold.changed_gpus)}"
         if moved.unknown:
             because = f"At least {because} How many {', '.join(moved.unknown)} has is not known."
         passed = moved.gpus <= threshold.changed_gpus and not moved.unknown
@@ -293,7 +291,7 @@ def _approval(
         said = _said_preempted(prediction)
         if not prediction.is_complete:
             said = f"At least {said}" if prediction.simulated else "An unknown number of GPUs would be preempted"
-        because = f"{said}. More than {threshold.preempted_gpus} need approval."
+        because = f"{said}. {need_approval(threshold.preempted_gpus)}"
         if prediction.simulated and prediction.not_predicted:
             because = f"{because} What was not predicted: {'; '.join(prediction.not_predicted)}."
         passed = prediction.is_complete and would_be <= threshold.preempted_gpus

@@ -61,6 +61,28 @@ def said_number(number: Fraction | float) -> str:
     return f"{float(exact):.{decimals}f}".rstrip("0").rstrip(".")
 
 
+def said_gpus(number: Fraction | float) -> str:
+    """Return a number of GPUs.
+
+    Example:
+        >>> said_gpus(1), said_gpus(1500), said_gpus(0.5)
+        ('1 GPU', '1500 GPUs', '0.5 GPUs')
+
+    """
+    return f"{said_number(number)} GPU{'' if number == 1 else 's'}"
+
+
+def need_approval(limit: int) -> str:
+    """Return the sentence that says from how many GPUs on a plan needs approval.
+
+    Example:
+        >>> need_approval(1), need_approval(8)
+        ('More than 1 needs approval.', 'More than 8 need approval.')
+
+    """
+    return f"More than {limit} {'needs' if limit == 1 else 'need'} approval."
+
+
 def said(row: ComputeQuotaResource) -> str:
     """Return a row's amounts as words.
 

@@ -16,6 +16,8 @@ BATCH: Final = 200
 """Values that one filter takes (EC2 API reference, DescribeInstances)."""
 MAX_PAGES: Final = 50
 """Pages that the answer to one batch may have: one is enough, unless the service sends short ones."""
+_REMOVED: Final = ("Terminat", "Warmed:")
+"""How the lifecycle states begin of instances that leave their group: for good, or for its warm pool."""
 AUTO_SCALING_BATCH: Final = 50
 """Ids that one call takes (EC2 Auto Scaling API reference, DescribeAutoScalingInstances)."""
 
@@ -37,11 +39,12 @@ def states_of(ec2: "EC2Client", cluster_arn: str, instance_ids: Sequence[str]) -
 def removed_by_auto_scaling(
     auto_scaling: "AutoScalingClient", cluster_arn: str, instance_ids: Sequence[str]
 ) -> frozenset[str]:
-    """Return the ids of the instances that Auto Scaling terminates. Raises ThrottledError, UpstreamError.
+    """Return the ids of the instances that Auto Scaling takes out of service. Raises ThrottledError, UpstreamError.
 
     A lifecycle hook, as managed node groups have one to drain nodes, keeps such an instance running in EC2, in the
-    lifecycle state `Terminating:Wait` or `Terminating:Proceed` (EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling
-    instance lifecycle"). Instances outside any Auto Scaling group are missing from the answer.
+    lifecycle state `Terminating:Wait`, `Terminating:Proceed` or, if it is kept for inspection, `Terminating:Retained`;
+    so does a warm pool (EC2 Auto Scaling user guide, "Amazon EC2 Auto Scaling instance lifecycle"). Instances in no
+    Auto Scaling group are missing from the answer.
     """
     what = "describe Auto Scaling instances"
     _check_region(what, "Auto Scaling", cluster_arn, auto_scaling.meta.region_name)
@@ -52,7 +55,7 @@ def removed_by_auto_scaling(
             for start in range(0, len(instance_ids), AUTO_SCALING_BATCH)
             for page in _bounded(what, paginator.paginate(InstanceIds=instance_ids[start : start + AUTO_SCALING_BATCH]))
             for instance in page["AutoScalingInstances"]
-            if instance["LifecycleState"].startswith("Terminat")
+            if instance["LifecycleState"].startswith(_REMOVED)
         )
 
 
