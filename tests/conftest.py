@@ -49,5 +49,5 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no settings of the person who runs the tests reach a command (`taskgov_cli.settings`)."""
     monkeypatch.setenv("TASKGOV_CONFIG", os.devnull)
-    for variable in ("TASKGOV_CLUSTER", "TASKGOV_STACK", "TASKGOV_CONTEXT", "TASKGOV_FORMAT"):
+    for variable in ("TASKGOV_CLUSTER", "TASKGOV_STACK", "TASKGOV_CONTEXT", "TASKGOV_FORMAT", "TASKGOV_POLICY"):
         monkeypatch.delenv(variable, raising=False)

@@ -116,6 +116,24 @@ def test_all_that_is_wrong_with_a_lease_is_said_at_once(policy: Path) -> None:
     assert (result.exit_code, policy.read_text()) == (2, text)
     for said in ("NxTYPE: 'nonsense' is not of the form", "--start: 'sometime' is not", "--until: 'soonish' is not"):
         assert said in result.output
+    assert ".instanceType" not in result.output  # nothing is said of the values that stand in for these
+
+
+@pytest.mark.parametrize("typed", [("nonsense", "friday"), ("2xml.g5.8xlarge", "soonish")])
+def test_a_team_that_is_not_in_the_document_is_named_beside_other_mistakes(
+    policy: Path, typed: tuple[str, str]
+) -> None:
+    what, until_when = typed
+    result = lease("add", what, "--to", "team-aa", "--from", "team-b", "--until", until_when, "-p", str(policy))
+    words = " ".join(result.output.replace("│", " ").split())
+    assert (result.exit_code, '.to = "team-aa": must be a team' in words, "is not" in words) == (2, True, True), words
+
+
+def test_the_document_may_be_set_once(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKGOV_POLICY", str(policy))
+    before = len(yaml.safe_load(policy.read_text()).get("leases") or [])
+    assert lease(*ADD[:-1]).exit_code == 0
+    assert len(yaml.safe_load(policy.read_text())["leases"]) == before + 1
 
 
 def test_a_lease_whose_end_is_elsewhere_in_the_text_is_left_to_a_person(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def held() -> dict[str, tuple[str | None, str | None]]:
 
 
 def test_nothing_is_set_by_default(work: Path) -> None:
-    assert held() == dict.fromkeys(("cluster", "stack", "context", "format"), (None, None))
+    assert held() == dict.fromkeys(("cluster", "stack", "context", "format", "policy"), (None, None))
     assert "not set" in CliRunner().invoke(app, ["config"]).stdout
 
 
@@ -54,7 +54,8 @@ def test_the_environment_comes_before_the_project_and_the_project_before_the_per
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = own_file(work, 'cluster = "own"\nstack = "own"\ncontext = "own"\nformat = "wide"\n')
-    project = put(work.parent / "taskgov.toml", 'cluster = "project"\nstack = "project"\n')
+    body = 'cluster = "project"\nstack = "project"\npolicy = "policies/ml.yaml"\n'
+    project = put(work.parent / "taskgov.toml", body)
     monkeypatch.setenv("TASKGOV_CLUSTER", "variable")
     monkeypatch.setenv("TASKGOV_CONTEXT", "")  # as good as unset
     assert held() == {
@@ -62,6 +63,7 @@ def test_the_environment_comes_before_the_project_and_the_project_before_the_per
         "stack": ("project", str(project)),
         "context": ("own", str(own)),
         "format": ("wide", str(own)),
+        "policy": (str(work.parent / "policies/ml.yaml"), str(project)),  # a path counts from the file's folder
     }
 
 
@@ -222,7 +224,7 @@ def test_an_option_takes_its_setting_wherever_it_is(name: str) -> None:
 def test_commands_that_a_command_types_do_not_take_what_the_person_has_set(work: Path) -> None:
     put(work / "taskgov.toml", 'cluster = "x"\nformat = "csv"\n')
     typed = CliRunner(env=settings.NONE_HOLDS).invoke(app, ["config", "--json"], env={})
-    assert [each["value"] for each in json.loads(typed.stdout)["settings"]] == [None] * 4
+    assert [each["value"] for each in json.loads(typed.stdout)["settings"]] == [None] * 5
 
 
 def test_the_cluster_of_a_command_that_needs_one_is_asked_for(work: Path) -> None:

@@ -78,7 +78,9 @@ def test_a_live_plan_says_that_no_document_was_read_where_none_is_named(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["snapshot", "no-such-cluster"], "NotFoundError"),
+        (["snapshot", "gpu"], "not found; there is ml-cluster"),
+        (["status", "--cluster", "ml-clutser"], "not found; did you mean ml-cluster?"),
+        (["history", "ml-clutser", "--stack", STACK], "not found; did you mean ml-cluster?"),
         (["snapshot", "ml-cluster", "--stack", "no-such-stack"], "no-such-stack"),
         (["snapshot", "ml-cluster", "--context", "no-such-context"], "kubectl config get-contexts"),
     ],

@@ -90,6 +90,7 @@ ENVIRONMENTS: Final[tuple[dict[str, str | None], ...]] = (
     {"TASKGOV_CLUSTER": "\x1b[31m", "TASKGOV_STACK": "\x00"[:0] + "a b"},
     {"TASKGOV_FORMAT": "csv"},
     {"TASKGOV_FORMAT": "odd"},
+    {"TASKGOV_POLICY": "{truncated}"},
     {"GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": "{binary}", "GITHUB_REPOSITORY": "a/b"},
     {"GITLAB_CI": "true", "CI_PROJECT_ID": "x", "CI_API_V4_URL": "no url"},
 )

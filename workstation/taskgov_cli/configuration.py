@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def config(*, form: Format = Form.TABLE, as_json: AsJson = False) -> None:
-    """Show the default cluster, stack, context and format, and where each is set.
+    """Show the default cluster, stack, context, format and policy document, and where each is set.
 
     Example: taskgov config
     """

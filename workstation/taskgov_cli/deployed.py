@@ -16,6 +16,7 @@ from taskgov.bootstrap.aws import CONFIG
 from taskgov.bootstrap.backends import backends
 from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov_cli import settings
+from taskgov_cli.cluster_names import suggesting
 from taskgov_cli.output import NO, print_error
 from taskgov_cli.snapshots import reported
 from taskgov_cli.stack_outputs import stack_outputs
@@ -67,7 +68,8 @@ class Deployed:
                 return cluster_arn(cluster)
             except ValueError as error:
                 raise RefusedError(str(error)) from error
-        return str(self.backends.describe_cluster(cluster)["ClusterArn"])
+        with suggesting(cluster):
+            return str(self.backends.describe_cluster(cluster)["ClusterArn"])
 
     def name_of(self, cluster: str) -> str:
         """Return the name of a cluster, given by name or ARN. Raises RefusedError for another ARN, GovernanceError."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -20,7 +20,7 @@ from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
 from taskgov.allocation.leases import LeaseState
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
-from taskgov_cli import documents, lease_edit, moments
+from taskgov_cli import documents, lease_edit, moments, settings
 from taskgov_cli.files import put
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
@@ -29,7 +29,7 @@ from taskgov_cli.output import NO, OK, AsJson, console
 from taskgov_cli.snapshots import read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from taskgov.policy.document import PolicyDocument
     from taskgov.policy.measured import Lease
@@ -41,7 +41,10 @@ app = typer.Typer(
     help="Lend quota for a time: list, check, add and end the leases of a document.",
 )
 
-PolicyFile = Annotated[Path, typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document.")]
+PolicyFile = Annotated[
+    Path,
+    typer.Option("--policy", "-p", exists=True, dir_okay=False, help="Policy document.", envvar=settings.POLICY),
+]
 Until = Annotated[str, typer.Option("--until", help=f"When it ends, in UTC: {moments.FORMS}.", metavar="WHEN")]
 _WHAT: Final = re.compile(r"([1-9]\d{0,6})x(\S+)")
 _MINUTE: Final = "%Y-%m-%dT%H:%MZ"
@@ -99,28 +102,19 @@ def add(  # noqa: PLR0913 - the options of a command
     Example: taskgov lease add 2xml.g5.8xlarge --to team-a --from team-b --until friday -p ml-cluster.yaml
     """
     now, wrong = SystemClock().now(), []
-    if (found := _WHAT.fullmatch(what)) is None:
+    lease: dict[str, Any] = {"to": to, "from": from_}
+    if found := _WHAT.fullmatch(what):
+        lease |= {"instanceType": found[2], "count": int(found[1])}
+    else:
         wrong.append(f"NxTYPE: {what!r} is not of the form 2xml.g5.8xlarge")
-    begin, finish = f"{now:{_MINUTE}}", ""
-    try:
-        begin = _typed(start, now) if start else begin
-    except ValueError as error:
-        wrong.append(f"--start: {error}")
-    try:
-        finish = _typed(until, now)
-    except ValueError as error:
-        wrong.append(f"--until: {error}")
-    if found is None or wrong:
-        raise typer.BadParameter("\n".join(wrong))
-    lease = {
-        "to": to,
-        "from": from_,
-        "instanceType": found[2],
-        "count": int(found[1]),
-        "start": begin,
-        "end": finish,
-        "reason": reason,
-    }
+    for name, typed in (("start", start), ("end", until)):
+        try:
+            lease[name] = _typed(typed, now) if typed else f"{now:{_MINUTE}}"
+        except ValueError as error:
+            wrong.append(f"--{'until' if name == 'end' else name}: {error}")
+    lease["reason"] = reason
+    if wrong:
+        raise typer.BadParameter("\n".join([*wrong, *_also_broken(_text(policy), lease, now)]))
     text = lease_edit.with_lease(_text(policy), lease)
     _write(policy, text, _document(policy).leases)
     _written(policy, now, as_json=as_json)
@@ -164,6 +158,15 @@ def _written(policy: Path, now: datetime, *, as_json: bool) -> None:
     _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=as_json)
     if not as_json:
         console().print(f"To put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+
+
+def _also_broken(text: str, lease: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """Yield the rules that the known members of a lease break, so that a person reads all mistakes at once."""
+    later = f"{now + timedelta(days=1):{_MINUTE}}"
+    stand_ins = {"instanceType": "ml.g5.8xlarge", "count": 1, "start": f"{now:{_MINUTE}}", "end": later}
+    for violation in parse_policy(lease_edit.with_lease(text, {**stand_ins, **lease}).encode()).violations:
+        if violation.path.rpartition(".")[2] in lease:
+            yield f"{violation.path} = {violation.value}: {violation.rule}"
 
 
 def _typed(text: str, now: datetime) -> str:

@@ -19,6 +19,7 @@ from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.unseen import Part
+from taskgov_cli.cluster_names import suggesting
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.own_reading import OwnBackends, OwnKubernetes
 from taskgov_cli.stack_outputs import stack_outputs
@@ -42,7 +43,8 @@ def read_live(
     documents_of, state = _stores(session, stack)
     reached = backends_of(session, documents_of, connections)
     if rights is None:
-        return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
+        with suggesting(cluster):
+            return TakeSnapshot(reached, KubernetesReader(connections), documents_of, state, clock)(cluster)
     if context is not None and not rights.namespaces:
         rights.namespaces = KubeconfigContext(context).namespaces()
     if stack is not None:
@@ -50,7 +52,8 @@ def read_live(
         state = cast("StateStore", _AsFarAsRightsGo(state, _NothingRemembered(), rights))
     own = OwnBackends(reached.by_name, reached.name_of, reached.failures, rights)
     take = TakeSnapshot(own, OwnKubernetes(connections, rights), documents_of, state, clock)
-    return rights.marked(take(cluster))
+    with suggesting(cluster):
+        return rights.marked(take(cluster))
 
 
 def backends_of(session: boto3.Session, documents_of: DocumentStore, connections: ApiConnections) -> Backends:

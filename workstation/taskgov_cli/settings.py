@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CLUSTER, STACK, CONTEXT, FORMAT = "TASKGOV_CLUSTER", "TASKGOV_STACK", "TASKGOV_CONTEXT", "TASKGOV_FORMAT"
-KEYS: Final = {"cluster": CLUSTER, "stack": STACK, "context": CONTEXT, "format": FORMAT}
+POLICY: Final = "TASKGOV_POLICY"
+KEYS: Final = {"cluster": CLUSTER, "stack": STACK, "context": CONTEXT, "format": FORMAT, "policy": POLICY}
 """Key in a file -> variable of the environment."""
 CONFIG: Final = "TASKGOV_CONFIG"
 NONE_HOLDS: Final = {**dict.fromkeys(KEYS.values()), CONFIG: os.devnull}
@@ -116,7 +117,8 @@ def settings() -> dict[str, Setting]:
             found[key] = Setting(key, value, variable)
     for file in configuration_files():
         for key, value in read_file(file).items():
-            found.setdefault(key, Setting(key, value, str(file)))
+            from_file = str(file.parent / value) if key == "policy" else value  # so that it holds in folders below
+            found.setdefault(key, Setting(key, from_file, str(file)))
     return {key: found.get(key, Setting(key, None, None)) for key in KEYS}
 
 

@@ -35,7 +35,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if close := get_close_matches(name, names, n=3, cutoff=0.6):
         return f"did you mean {' or '.join(close)}?"
-    return f"there are {_listed(names)}" if names else "there are none"
+    if not names:
+        return "there are none"
+    return f"there {'is' if len(names) == 1 else 'are'} {_listed(names)}"
 
 
 def _nearest(name: str, everyone: list[Named]) -> str:
