@@ -109,6 +109,7 @@ def test_nodes_lost_and_added_are_counted(runner: CliRunner, snapshot: str) -> N
         (["--weight", "team-a"], "not of the form team-b=50"),
         (["--weight", "team-c=4"], "there is no team named team-c"),
         (["--as", "team-c"], "--as 'team-c': there is no team named team-c"),
+        (["--as", "team-b"], "--as team-b: nothing is submitted; --submit FILE names the job"),
         (["--lose-nodes", "9xml.g5.8xlarge"], "8 are healthy"),
     ],
 )

@@ -164,6 +164,7 @@ def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:
         (("waits", "--history", short), "cannot be read as a history"),
         (("wait",), "did you mean team-a/waits"),
         (("waits", "--runs", "waits=soon"), "not a duration"),
+        (("waits", "--as", "team-b"), "--as team-b: nothing is submitted; --submit FILE names the job"),
     ):
         result = when(*words, "-s", snapshot)
         assert result.exit_code == 2

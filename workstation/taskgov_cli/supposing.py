@@ -103,6 +103,8 @@ def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[
     """Return the workloads of the manifests in these files. Raises `ValueError` that names all that cannot be used."""
     if team is not None and team not in (known := teams_of(snapshot)):
         raise ValueError(f"--as {team!r}: there is no team named {team}; {nearest(team, known)}")
+    if team is not None and not files:
+        raise ValueError(f"--as {team}: nothing is submitted; --submit FILE names the job")
     manifests = [manifest for file in files for manifest in _manifests(file)]
     return workloads_of(manifests, snapshot, team) if files else ()
 

@@ -84,6 +84,8 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if (workload is None) == (submit is None):
         raise typer.BadParameter("give either JOB, or --submit FILE for a job that is not submitted yet")
+    if submit is None and as_team is not None:
+        raise typer.BadParameter(f"--as {as_team}: nothing is submitted; --submit FILE names the job")
     whose = [str(workload).partition("/")[0]] if "/" in str(workload) else []
     rights = OwnRights(namespaces_of(whose))
     known = snapshots.known(snapshot, cluster, None, None, context, rights)
