@@ -136,8 +136,16 @@ def test_a_time_without_a_zone_is_refused_with_its_place(command: list[str], tmp
             ),
             "nodes[0].joinedAt",
         ),
+        (
+            (
+                '"takenAt": "2026-11-20T09:00Z", "applied": [{"computeQuotaId": "q", "version": 1, "config": {}, '
+                '"target": {"TeamName": "team-a"}, "planId": "plan-1", "at": "2026-11-20T09:00Z", '
+                '"acceptedLosses": {"ml.g5.8xlarge": "2026-11-21T09:00"}}]'
+            ),
+            'applied[0].acceptedLosses["ml.g5.8xlarge"]',
+        ),
     ],
-    ids=["in escapes", "with a space", "in a list"],
+    ids=["in escapes", "with a space", "in a list", "in a mapping"],
 )
 def test_no_form_of_a_time_passes_without_a_zone(members: str, place: str, tmp_path: Path) -> None:
     cluster = '{"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}'
