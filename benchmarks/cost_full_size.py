@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 NODES: Final = 10_000
 LOG_BYTES: Final = 800_000
-"""Of a measurement at most (tests/services/test_series_rule.py)."""
+"""Log bytes of a measurement, at most (tests/services/test_series_rule.py)."""
 SNAPSHOT_BYTES: Final = 92_000_000
 REPORT_BYTES: Final = 30_000_000
-"""Of a page and its JSON file, which has a line for each team, instance type and resource."""
+"""Bytes of a page and its JSON file, which has a line for each team, instance type and resource."""
 RECORD_BYTES: Final = 7_500
-"""Of a quota with 15 rows and four configs in its past."""
+"""Bytes of the record of a quota with 15 rows and four earlier configs."""
 UNIT: Final = 4096
 """Bytes of a consistent read request unit."""
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {

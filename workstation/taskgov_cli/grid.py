@@ -29,7 +29,7 @@ LONGEST_WORD: Final = 24
 GAP: Final = 2
 """The space between two columns, and around the first and the last together."""
 INDENT: Final = 3
-"""Of what stands below the first cell of a block."""
+"""The indent of the rows below the first cell of a block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ class StartEstimate:
     futures: int = 0
     waits_for: tuple[WaitsFor, ...] = ()
     holders: tuple[str, ...] = ()
-    """Whose quota it waits for: what each team holds of it, in words."""
+    """What each team holds of the quota that it waits for, in words."""
     earlier: tuple[Earlier, ...] = ()
     """Earlier estimates of this job that are kept, oldest first."""
     record: str = ""

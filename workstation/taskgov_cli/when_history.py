@@ -1,4 +1,4 @@
-"""From what estimates of a command have their history: a trace, the days of a record of work, or a stack's record."""
+"""The history that a command's estimates use: a trace, the days of a record of work, or a stack's record."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Case:
 
     @cached_property
     def victims(self) -> tuple[Preempted, ...]:
-        """Whom it would preempt now, were it the next."""
+        """The workloads that it would preempt now, if it were the next."""
         return () if self.queue is None else tuple(self.world.victims(self.item, self.queue.name))
 
     @cached_property

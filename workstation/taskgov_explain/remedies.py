@@ -36,7 +36,7 @@ class Remedy:
     amounts: Mapping[FlavorResource, int] = field(default_factory=dict)
     """How much more (`quota`), or the new limit (`borrow-limit`), by `instance type/resource`, in base units."""
     preempts: tuple[str, ...] = ()
-    """Whom the workload would preempt then."""
+    """The workloads that it would preempt then."""
 
 
 def remedies_of(case: Case) -> tuple[Remedy, ...]:

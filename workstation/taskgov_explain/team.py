@@ -68,7 +68,7 @@ class TeamExplanation:
 
     team: str
     governed: str
-    """By what the quota is governed: the document's promise, or why it is left alone."""
+    """What governs the quota: the document's promise, or the reason why it is left alone."""
     sharing: str
     quotas: tuple[QuotaLine, ...]
     shares: tuple[ShareLine, ...]

@@ -31,7 +31,7 @@ Pods = Iterable[tuple[str, int, Mapping[str, Any]]]
 
 
 def pod_sets_of(job: Manifest, beside: Iterable[Manifest] = ()) -> tuple[PodSet, ...]:
-    """Return the pod sets of a job. Of a Deployment or LeaderWorkerSet, those of one replica: each is queued by itself.
+    """Return the pod sets of a job. Deployments and LeaderWorkerSets: those of one replica, each queued by itself.
 
     `beside` are manifests that the job may refer to: the runtime of a TrainJob. Raises `ManifestError` for a kind that
     queues do not govern, and for everything that is wrong with the fields that are read.

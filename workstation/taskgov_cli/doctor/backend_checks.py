@@ -16,7 +16,7 @@ class BackendChecks:
     """The checks of a backend's clusters, and what the functions need for them."""
 
     cluster: Checks
-    """Of the cluster itself: they come first."""
+    """Checks of the cluster itself, which come first."""
     events: Checks
     """How the stack gets its events."""
     rights: tuple[tuple[str, str, str, str], ...]

@@ -32,7 +32,7 @@ PAGE: Final = 500
 HELM_RELEASE: Final = "meta.helm.sh/release-name"
 HELM_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 ASKED_AS: Final = "taskgov-doctor"
-"""Whom the review names; only the group decides."""
+"""The user of the review; only the group decides."""
 
 
 class ClusterReader:

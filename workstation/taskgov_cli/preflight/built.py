@@ -18,7 +18,7 @@ class Built:
 
     layers: dict[str, frozenset[str]]
     size: int
-    """Of all functions and layers, in bytes, before they are packed."""
+    """Bytes of all functions and layers, before they are packed."""
 
 
 def read_built(folder: Path) -> Built | None:

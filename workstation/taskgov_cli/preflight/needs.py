@@ -28,7 +28,7 @@ class Needs:
     concurrency: int
     """Calls of functions at the same time, at most."""
     reserved: int
-    """Of `ApplyConcurrency`."""
+    """The value of `ApplyConcurrency`."""
     in_vpc: tuple[str, ...]
     """Subnets of the functions that run in a VPC; none where no function does."""
 

@@ -32,7 +32,7 @@ RETRIES: Final = urllib3.Retry(
 )
 """A comment is created once: whether a call without an answer created it is seen at the next run."""
 BOT: Final = "github-actions[bot]"
-"""Whom GitHub names as the author of what GITHUB_TOKEN writes; this token may not ask for its own user."""
+"""GitHub's author of what GITHUB_TOKEN writes; the token has no right to read its own user."""
 
 _T = TypeVar("_T")
 

@@ -40,7 +40,7 @@ _WHO: Final = "taskgov"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose charges these are."""
+    """The account that is charged."""
 
     cluster: str
     arn: str

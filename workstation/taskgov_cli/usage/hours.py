@@ -74,7 +74,7 @@ class Offered:
 
     capacity: int = 0
     not_promised: int = 0
-    """Of it, what neither a quota nor work over quota had."""
+    """The part of capacity that neither a quota nor work over quota had."""
     overcommitted: int = 0
     """What quotas promised, or work held over quota, beyond it."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.place import Place
 
 MAX_DIMENSIONS = 30
-"""Of one metric, as CloudWatch documents it."""
+"""CloudWatch's documented limit for a metric."""
 
 
 class EmfError(ValueError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_PODS: Final = 5_000
-"""Of one job: far more than the simulated clusters have nodes."""
+"""Pods of a job, at most: far more than the simulated clusters have nodes."""
 Texts = dict[str, str]
 
 

@@ -40,7 +40,7 @@ class Sandbox:
     session: boto3.Session | None = None
     own_names: frozenset[str] | None = None
     is_own: dict[str, bool] = field(default_factory=dict)
-    """Of each module seen, whether it is the sandbox's own: asked of all that is imported, around every invocation."""
+    """Module -> whether it is the sandbox's own; kept because every invocation checks all imported modules."""
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ class ChangeKind(StrEnum):
     CREATE_SCHEDULER_CONFIG = "create-scheduler-config"
     UPDATE_SCHEDULER_CONFIG = "update-scheduler-config"
     DELETE_QUOTA = "delete-quota"
-    """Of a quota that failed: the documented way is to delete it and to create it again, in a later wave."""
+    """Only for a quota that failed: the documented recovery deletes it, and creates it again in a later wave."""
     DELETE_SCHEDULER_CONFIG = "delete-scheduler-config"
 
 

@@ -37,7 +37,7 @@ COUNT: Final = "Count"
 """The resource of a type with unknown numbers, where whole instances are promised."""
 
 THOUSANDTHS: Final = 1000
-"""In which the numbers of unknown types, and vCPUs, are counted."""
+"""Parts of a unit: numbers of unknown types, and vCPUs, are counted in them."""
 
 _UNITS: Final = {
     GPU: (1, "GPUs"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from taskgov.allocation.row_numbers import Rows
 
 WANTED, STANDS, EARLIER = range(3)
-"""Which of its configs a line of a quota has a number of."""
+"""The config that a line of a quota has its number from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Quota:
     wanted: ComputeQuotaConfig
     stands: ComputeQuotaConfig
     earlier: ComputeQuotaConfig | None = None
-    """None where no broken plan wrote it. Of a refused quota it is given back as a whole."""
+    """None where no interrupted plan wrote the quota. A refused quota gets it back as a whole."""
     is_pool: bool = False
 
 
@@ -49,10 +49,10 @@ class _Slot:
     configs: tuple[Rows, Rows, Rows]
     """Wanted, standing, earlier."""
     lines: Sequence[Line] | None
-    """None: the rows can only stay, or become what is wanted as a whole."""
+    """None where rows cannot change in parts: they stay, or all become the wanted ones."""
     values: list[Fraction] = field(default_factory=list)
     whole: Rows | None = None
-    """The rows, where they are not between the configs."""
+    """The rows as a whole, where no line lies between two configs."""
 
     def rows(self) -> Rows:
         if self.whole is not None:

@@ -81,9 +81,8 @@ class WrittenCluster:
     def write(self, changes: Iterable[Change]) -> tuple[Manifest, ...]:
         """Write changes, all at once, and return the objects that HyperPod renders for them, in order.
 
-        Of one quota the last write counts. A deletion leaves a queue that has nothing to give, unless the quota never
-        was in force. Raises `KeyError` for a change of what is not there, and `ValueError` for a quota of which no
-        queue can be made.
+        The last write of a quota counts. A deletion leaves a queue without quota, unless the quota was never in force.
+        Raises `KeyError` for a change of what is not there, `ValueError` for a quota that no queue can be made from.
         """
         classes: tuple[Manifest, ...] = ()
         renewed: dict[str, ComputeQuota] = {}
@@ -103,7 +102,7 @@ class WrittenCluster:
         return made
 
     def render_again(self, teams: Iterable[str]) -> None:
-        """Let the queues of these teams be as their quotas say now, where the quotas of a snapshot were changed."""
+        """Render the queues of these teams from their present quotas, after the quotas of a snapshot were changed."""
         wanted = frozenset(teams)
         quotas = (quota for quota in self._quotas.values() if quota.compute_quota_target.team_name in wanted)
         self._keep(render(quotas, None, self._table).in_order())
@@ -256,7 +255,7 @@ def _written_over(there: KubernetesObject, made: Manifest, puts_back: bool) -> M
 
 
 def _of_the_quota(rendered: Mapping[str, Any], preemption: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those fields of a rendered ClusterQueue that say what its quota says."""
+    """Return the fields of a rendered ClusterQueue that come from its quota."""
     own = rendered["preemption"]["withinClusterQueue"]
     fields = {name: value for name, value in rendered.items() if name in _COHORT | {"fairSharing", "resourceGroups"}}
     return {**fields, **_stopped(rendered), "preemption": {**preemption, "withinClusterQueue": own}}

@@ -27,11 +27,11 @@ class MoneyLine:
     team: str
     instance_type: str
     idle_per_hour: float
-    """Of quota that neither the team nor anybody else uses now: an hour of it."""
+    """The price of an hour of quota that nobody uses now."""
     waiting: float
-    """Of what its waiting tasks ask for, for the time that they have waited in this state."""
+    """The price of what its waiting tasks request, for the time that they have waited in this state."""
     preempted: float
-    """Of what preempted tasks had run and may have to do again."""
+    """The price of the work that preempted tasks had done and may have to repeat."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,9 +205,9 @@ class AuditRules(PolicyModel):
     """How the audit handles its findings: how severe they are, which are muted, and who is notified."""
 
     attention_from: Severity = Severity.WARNING
-    """From which severity a finding needs somebody: the headline counts it, and the cluster's topic gets it."""
+    """The lowest severity that needs attention: the headline counts it, and the cluster's topic gets it."""
     severities: tuple[SeverityRule, ...] = ()
-    """Of the rules that fit a finding the last one holds."""
+    """Where several rules match a finding, the last one applies."""
     mute: tuple[Mute, ...] = ()
     notices: TeamNotices | None = None
     """Where teams' topics stood before there was `notices`; still read (`PolicyDocument.notice_rules`)."""

@@ -15,7 +15,7 @@ WHOLE_WITHIN: Final = Fraction(1, 10)
 
 
 class Unit(StrEnum):
-    """In what shares and leases are counted. HyperPod completes a part of an instance by ratio."""
+    """The unit of shares and leases. HyperPod completes a part of an instance by ratio."""
 
     INSTANCES = "instances"
     ACCELERATORS = "accelerators"

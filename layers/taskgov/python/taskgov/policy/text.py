@@ -51,7 +51,7 @@ class Text:
 def read_text(given: str | bytes) -> Text:
     """Read YAML or JSON into dicts, lists, texts, numbers, booleans and None.
 
-    Bytes are UTF-8. Of a document that is too long, the first `MAX_BYTES` + 1 bytes are enough to refuse it.
+    Bytes are UTF-8. The first `MAX_BYTES` + 1 bytes of a document that is too long are enough to refuse it.
     """
     body = given if isinstance(given, bytes) else given.encode(errors="surrogatepass")
     if len(body) > MAX_BYTES:

@@ -22,7 +22,7 @@ class ApprovalRequest:
     cluster_name: str
     plan_id: str
     policy_version: str | None
-    """Of the document from which the plan follows; None without a document."""
+    """Version of the document that the plan follows; None without a document."""
     task_token: str
     summary: str
     asked_at: str

@@ -254,7 +254,7 @@ class QueueState:
         self.redefine(spec)
 
     def redefine(self, spec: ClusterQueue) -> None:
-        """Take a new spec. Of two groups with one resource the first counts (Kueue: `RGByResource`)."""
+        """Take a new spec. If two groups have one resource, the first counts (Kueue: `RGByResource`)."""
         self.spec = spec
         self.group_of = {resource: group for group in reversed(spec.groups) for resource in group.resources}
 

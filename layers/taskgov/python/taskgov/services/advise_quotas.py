@@ -36,7 +36,7 @@ KEY: Final = "memory/{}/advice.json"
 EACH: Final = timedelta(days=6, hours=12)
 """A week, less what one audit comes sooner than the other."""
 WEEKS: Final = 8
-"""Of the record that are used."""
+"""How many weeks of the record are used."""
 SPLITS: Final = 4
 SECONDS: Final = 80.0
 """For the instance types of a cluster together: a third of the function's time limit."""

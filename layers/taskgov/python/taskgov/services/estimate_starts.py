@@ -32,7 +32,7 @@ READ_DAYS: Final = timedelta(days=28)
 SETTLED_WITHIN: Final = timedelta(days=2)
 """So much of it settles open estimates: each run reads it, and one is lost after a day."""
 SECONDS: Final = 20.0
-"""Of a processor, that futures may take: 200 busy clusters, 20 at a time, are estimated within five minutes."""
+"""CPU seconds that the futures of a cluster may take: 200 busy clusters, 20 at a time, are done in five minutes."""
 TRIES: Final = 3
 DECIDING: Final = frozenset({"Workload", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor"})
 """Kinds of objects without which it is unknown who starts next."""

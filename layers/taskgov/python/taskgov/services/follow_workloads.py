@@ -20,7 +20,7 @@ from taskgov.usage.workload_memory import WorkloadMemory, record_of
 
 KEY: Final = "memory/{}/workloads.json.gz"
 WHY_LETTERS: Final = 200
-"""Of the reason that the metric's log line has."""
+"""How many letters of the reason are in the metric's log line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ WRITTEN_EACH: Final = timedelta(hours=1)
 MOST_UNWRITTEN: Final = 1_000
 """Attempts that end and are not in the file of a day yet: beyond these it is written at once."""
 TRIES: Final = 5
-"""Of a write that others get in the way of."""
+"""How often a write is tried while others write the same file."""
 UNREADABLE_FOR: Final = timedelta(days=7)
 """What belongs to a day that cannot be read waits this long for it: the bucket keeps earlier versions no longer."""
 MOST_KNOWN: Final = 200

@@ -1,4 +1,4 @@
-"""By which name are the owners of jobs kept? The first measurement that needs the key of their hashes makes it.
+"""The names under which owners of jobs are kept. The first measurement that needs the key of their hashes creates it.
 
 While the key cannot be read, nobody is named: measuring continues, and the error is reported.
 """

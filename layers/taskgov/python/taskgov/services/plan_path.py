@@ -54,7 +54,7 @@ class QuotaPath:
 
     @property
     def target_before(self) -> ComputeQuotaTarget | None:
-        """Whose it was, and with which weight, before the plan."""
+        """Its team and weight before the plan."""
         return self.first.target_before
 
     @property

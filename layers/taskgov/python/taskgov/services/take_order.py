@@ -75,7 +75,7 @@ class OrderResult(StepModel):
     """S3 version of the document that was stored."""
     order_id: str | None = None
     event_id: str | None = None
-    """Of the event that causes the run that was requested."""
+    """Id of the event that starts the requested run."""
 
 
 @dataclass(frozen=True, slots=True)

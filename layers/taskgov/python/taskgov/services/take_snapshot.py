@@ -140,7 +140,7 @@ class TakeSnapshot:
 
     @property
     def identity(self) -> StateIdentity:
-        """Whose records these are."""
+        """The state that these records belong to."""
         return StateIdentity(self.documents, self.state)
 
     def _kueue(self, _cluster_name: str, access: ClusterAccess) -> ReadableKueue:

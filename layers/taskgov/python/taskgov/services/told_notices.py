@@ -1,4 +1,4 @@
-"""In what form are teams notified? As plain text for mail, and as JSON in the form of AWS's chat clients.
+"""The forms of a notice: plain text for mail, and JSON in the format of AWS's chat clients.
 
 Nothing of a job's content is in either: its name, kind, team and priority class, what it requests, and why. What
 strangers named is shown by its escape where it is not seen; in chat it stands between backticks, so that no name is

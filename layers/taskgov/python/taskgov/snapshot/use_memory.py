@@ -8,7 +8,7 @@ between them is a gap: it is neither counted nor called observed. A second measu
 before the last one (clocks differ), adds no time; a clock that was set back by more starts again. All days are days in
 UTC.
 
-What is kept stays small. Of the peaks by the hour, one that a later hour reaches is forgotten: it can never again be
+What is kept stays small. An hourly peak that a later hour reaches is forgotten: it can never again be
 the greatest of a window that ends now. Where there are still many, the two that differ least are kept as one, with the
 greater use in the later hour: a peak is never less than what was seen. GPU time is kept by the day, for as long as the
 longest period of a budget.

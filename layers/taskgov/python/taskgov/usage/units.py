@@ -1,4 +1,4 @@
-"""By which name and in which unit do people and metrics see a resource? Inside, cpu is in milli and memory in bytes."""
+"""The name and unit in which people and metrics see a resource. Internally, cpu is in milli and memory in bytes."""
 
 from taskgov.quantities import CPU, EPHEMERAL_STORAGE, GIBIBYTE, MEMORY, ResourceName
 

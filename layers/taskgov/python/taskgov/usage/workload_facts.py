@@ -97,7 +97,7 @@ class WorkloadFacts:
 
     @property
     def team(self) -> str:
-        """Whose namespace it is in; a namespace that HyperPod did not make stands for itself."""
+        """The team of its namespace; a namespace that HyperPod did not make is a team of its own name."""
         return names.team_of_namespace(self.namespace) or self.namespace
 
     @property

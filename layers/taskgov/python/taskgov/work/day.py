@@ -94,7 +94,7 @@ class Day:
 
 
 def joined(parts: Iterable[Day]) -> Day:
-    """Return all parts, merged. Of several records of one attempt, the one with the fewest inferred fields is kept."""
+    """Return all parts, merged. If an attempt has several records, the one with the fewest inferred fields is kept."""
     some = tuple(parts)
     attempts: dict[tuple[str, str, int], Attempt] = {}
     for attempt in (attempt for part in some for attempt in part.attempts):
