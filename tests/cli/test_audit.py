@@ -176,7 +176,7 @@ def test_what_the_audit_before_found_is_shown_as_gone(stack: Stack) -> None:
 def test_without_a_stack_and_before_the_first_audit_there_is_no_trend(stack: Stack) -> None:
     assert live("--stack", "taskgov")["trend"]["previous"] is None
     stack.audited_last_night(Lab().team("team-a", 2).machines(6))
-    assert live()["trend"]["previous"] is None
+    assert live("--stack", "")["trend"]["previous"] is None
 
 
 def test_a_history_that_somebody_damaged_is_named_with_what_to_do(stack: Stack) -> None:

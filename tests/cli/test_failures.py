@@ -132,6 +132,15 @@ def test_an_answer_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert ended.stderr.splitlines() == ["OSError: cannot write the answer: No space left on device"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110 -- at collection
+@pytest.mark.parametrize("words", [["--help"], ["--version"], [], ["--show-completion"]], ids=str)
+def test_help_that_cannot_be_written_is_said(words: list[str], tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 -- a device
+        ended = run(words, tmp_path, {}, stdout=full)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == ["Error: cannot write the answer: No space left on device"]
+
+
 def run(
     arguments: list[str], home: Path, settings: dict[str, str], stdout: IO[str] | int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:

@@ -47,6 +47,24 @@ def test_a_kubeconfig_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
         KubeconfigContext("dev", str(tmp_path / "none")).namespaces()
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"contexts: \xfc", "it must be UTF-8 text, and byte 10 is not"),
+        (b"a: [", "it is not valid YAML: while parsing"),
+        (b"[]", "it does not have the form of a kubeconfig file"),
+        (b"contexts: 3", "it does not have the form of a kubeconfig file"),
+    ],
+)
+def test_a_file_that_is_not_a_kubeconfig_is_reported_with_what_it_is(tmp_path: Path, body: bytes, said: str) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(body)
+    context = KubeconfigContext("anything", str(file))
+    for reach in (lambda: context.open(CLUSTER), context.namespaces):
+        with pytest.raises(InvalidRequestError, match=said):
+            reach()
+
+
 def test_an_unknown_context_is_reported(tmp_path: Path) -> None:
     path = a_kubeconfig(tmp_path, ml="https://ml.test")
     with pytest.raises(InvalidRequestError, match=r"nobody.*get-contexts"):

@@ -26,7 +26,15 @@ GUARDRAIL = GuardrailVerdict("max-decrease", passed=False, because="50 % is more
             replace(
                 PREDICTED, prediction=replace(PREDICTED.prediction, not_predicted=("Wave 2.",)), outcome=Outcome.PLANNED
             ),
-            "2 quotas change, 2 GPUs move, at least 1 job preempted; planned, not applied: the stack is in plan mode",
+            "2 quotas change, 2 GPUs move, at least 1 job preempted; planned",
+        ),
+        (
+            replace(PREDICTED, outcome=Outcome.PLANNED, guardrails=(GUARDRAIL,)),
+            "2 quotas change, 2 GPUs move, 1 job preempted; blocked by max-decrease",
+        ),
+        (
+            replace(PREDICTED, outcome=Outcome.PLANNED, guardrails=(replace(GUARDRAIL, guardrail="approval"),)),
+            "2 quotas change, 2 GPUs move, 1 job preempted; needs approval",
         ),
         (
             replace(PLAN, prediction=Prediction(simulated=False), outcome=Outcome.BLOCKED),

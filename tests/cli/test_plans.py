@@ -1,12 +1,16 @@
 """A plan on a terminal: its waves, and quotas that are written twice."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
-from taskgov.allocation.plan import Outcome, Plan, Prediction, WorkloadEffect
+from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan, Prediction, WorkloadEffect
 from taskgov_cli import plans
+from taskgov_cli.main import app
 from tests.support.plans import low_write, plan_of, second_write, update
 
 PATH = plan_of(low_write(0, "team-a", "q1", 4, 2), second_write(1, "team-a", "q1", 2, 5))
@@ -42,6 +46,24 @@ def test_only_what_is_stopped_is_a_no_and_changes_count_where_they_are_asked_for
     codes = plans.exit_code_of(plan, changes=0), plans.exit_code_of(plan, changes=4)
     stopped, changes = {Outcome.BLOCKED, Outcome.NO_PROGRESS}, {Outcome.PLANNED, Outcome.APPLY, Outcome.NEEDS_APPROVAL}
     assert codes == ((1, 1) if outcome in stopped else (0, 4 if outcome in changes else 0))
+
+
+@pytest.mark.parametrize(("guardrail", "code", "said"), [("max-decrease", 1, True), ("approval", 0, False)])
+def test_what_stops_a_plan_stops_it_in_plan_mode_too(guardrail: str, code: int, said: bool) -> None:
+    verdict = GuardrailVerdict(guardrail, passed=False, because="50 % is more than 25 %", remedy="raise it")
+    plan = replace(PATH, outcome=Outcome.PLANNED, guardrails=(verdict,))
+    assert plans.exit_code_of(plan, changes=0) == code
+    assert (f"planned, and stopped by {guardrail}" in shown(plan)) == said
+
+
+def test_a_cluster_without_nodes_is_a_no_in_each_mode(tmp_path: Path) -> None:
+    sample = json.loads((Path(__file__).parents[2] / "examples/snapshot.json").read_text())
+    file = tmp_path / "no-nodes.json"
+    file.write_text(json.dumps({key: value for key, value in sample.items() if key != "nodes"}))
+    for mode in ("plan", "apply"):
+        for flag in ([], ["--exit-code"]):
+            result = CliRunner().invoke(app, ["plan", "-s", str(file), "--mode", mode, *flag])
+            assert (result.exit_code, "max-decrease" in result.stdout) == (1, True), result.output
 
 
 def test_a_prediction_says_in_which_wave_and_that_it_is_not_complete() -> None:

@@ -60,8 +60,10 @@ def test_the_deployed_stack_adds_its_document_and_its_memory(runner: CliRunner, 
     bucket = live.stack.physical("GovernanceBucket")
     live.stack.client("s3").put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=body.encode())
     with_stack = json.loads(runner.invoke(app, ["snapshot", "ml-cluster", "--stack", STACK]).output)
-    without = json.loads(runner.invoke(app, ["snapshot", "ml-cluster"]).output)
+    by_default = json.loads(runner.invoke(app, ["snapshot", "ml-cluster"]).output)
+    without = json.loads(runner.invoke(app, ["snapshot", "ml-cluster", "--stack", ""]).output)
     assert (with_stack["policy"]["apiVersion"], without.get("policy")) == ("taskgov/v1", None)
+    assert by_default["policy"] == with_stack["policy"]
 
 
 def test_a_live_plan_says_that_no_document_was_read_where_none_is_named(
@@ -70,8 +72,8 @@ def test_a_live_plan_says_that_no_document_was_read_where_none_is_named(
     document = tmp_path / "policy.yaml"
     document.write_text(f"apiVersion: taskgov/v1\ncluster: {{name: ml-cluster, arn: {live.cluster_arn!r}}}\n")
     asked = ["plan", "--cluster", "ml-cluster"]
-    assert runner.invoke(app, asked).stderr.startswith("No policy document was read: --stack NAME")
-    for named in (["--stack", STACK], ["--policy", str(document)]):
+    assert runner.invoke(app, [*asked, "--stack", ""]).stderr.startswith("No policy document was read: no stack")
+    for named in ([], ["--stack", STACK], ["--policy", str(document)]):
         assert runner.invoke(app, [*asked, *named]).stderr == ""
 
 

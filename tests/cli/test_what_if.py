@@ -173,3 +173,18 @@ def test_each_quota_is_one_row_from_its_first_write_to_its_last(
         "team-b": (4, 2),
     }
     assert all(each["waves"] and each["because"] for each in rows)
+
+
+@pytest.mark.parametrize("command", [["what-if"], ["explain", "--team", "team-a"]])
+@pytest.mark.parametrize(
+    ("body", "said"), [(b"apiVersion: taskgov/v1\nteams: 3\n", "teams"), (b"\xff\xfe\x00", "UTF-8")]
+)
+def test_a_document_that_breaks_rules_is_refused_with_them(
+    runner: CliRunner, snapshot: str, tmp_path: Path, command: list[str], body: bytes, said: str
+) -> None:
+    document = tmp_path / "broken.yaml"
+    document.write_bytes(body)
+    result = runner.invoke(app, [*command, "-s", snapshot, "-p", str(document)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "breaks" in result.stderr
+    assert said in result.stderr

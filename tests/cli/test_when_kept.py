@@ -174,7 +174,7 @@ def test_status_jobs_and_explain_show_the_kept_estimate(
 
 def test_without_a_stack_there_is_no_column(world: World, lead: str) -> None:
     keep(world)
-    live = LIVE[:2]
+    live = (*LIVE[:2], "--stack", "")
     assert "nextStarts" not in data("status", *live)
     assert "starts by" not in text("jobs", *live)
     assert data("explain", MINE, *live)["start"] is None

@@ -8,8 +8,7 @@ import gc
 import os
 import sys
 
-from taskgov.bootstrap import ALLOCATIONS
-from taskgov_cli import INTERRUPTED
+from taskgov_cli import INTERRUPTED, NOT_READ
 
 SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")
 """What rich and typer read as numbers."""
@@ -17,18 +16,27 @@ SIZES = ("COLUMNS", "LINES", "TERMINAL_WIDTH")
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(ALLOCATIONS)
-    _settle_environment()
-    if not _settle_streams():
-        sys.stderr.write("Error: cannot write the answer: standard output is closed\n")
-        raise SystemExit(2)
     try:
-        from taskgov_cli.main import main as run  # noqa: PLC0415 - see above
+        _settle_environment()
+        if not _settle_streams():
+            sys.stderr.write("Error: cannot write the answer: standard output is closed\n")
+            raise SystemExit(2)
+        from taskgov.bootstrap import ALLOCATIONS  # noqa: PLC0415 - see above
+        from taskgov_cli.main import main as run  # noqa: PLC0415
 
+        gc.set_threshold(ALLOCATIONS)
         run()
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted.\n")
         raise SystemExit(INTERRUPTED) from None
+    except OSError as error:  # of help and the version; commands have `taskgov_cli.failures`
+        if error.filename is not None:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(NOT_READ) from None
+        sys.stderr.write(f"Error: cannot write the answer: {error.strerror or error}\n")
+        raise SystemExit(2) from None
 
 
 def _settle_environment() -> None:

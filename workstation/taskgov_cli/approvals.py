@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.contracts.orders import AnswerOrder
 from taskgov.errors import NotFoundError
-from taskgov_cli.deployed import (
-    DEFAULT_STACK,
-    OfCluster,
-    PlanId,
-    RefusedError,
-    StackName,
-    deployed,
-    told,
-)
+from taskgov_cli.deployed import OfCluster, PlanId, RefusedError, StackName, deployed, told
 from taskgov_cli.orders import give
 from taskgov_cli.output import AsJson, console, print_json
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from taskgov_cli.deployed import Deployed

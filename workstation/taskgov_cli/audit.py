@@ -65,9 +65,10 @@ def audit(  # noqa: PLR0913 - the options of a command
 
     Example: taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning
     """
+    stack = snapshots.stack_of(stack, cluster)
     known = snapshots.known(snapshot, cluster, policy, stack, context)
     with snapshots.reported(), working("judging"):
-        memory = live_reading.documents_of(stack if snapshot is None else None)
+        memory = live_reading.documents_of(stack)
         name = known.cluster.name
         cut = series_findings(memory, name, known.taken_at)
         starts, advised = task_starts(memory, known), kept_advice(memory, known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import boto3
 import typer
@@ -38,8 +38,6 @@ OfCluster = Annotated[
 PlanId = Annotated[
     str, typer.Argument(help="The plan, as the notice or `taskgov history` names it.", metavar="PLAN_ID")
 ]
-
-DEFAULT_STACK: Final = "taskgov"
 
 
 class RefusedError(Exception):

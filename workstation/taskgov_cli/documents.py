@@ -14,10 +14,11 @@ from rich.text import Text
 from taskgov.number_text import counted
 from taskgov.policy.parse import ParsedPolicy, parse_policy
 from taskgov.snapshot.model import Snapshot
+from taskgov.violations import Violation
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
-from taskgov_cli.output import NO, OK, AsJson, findings_table
+from taskgov_cli.output import NO, OK, AsJson, console, findings_table
 
 STDIN: Final = "-"
 
@@ -60,11 +61,15 @@ def _as_data(parsed: ParsedPolicy) -> dict[str, Any]:
 def shown(file: Path, parsed: ParsedPolicy) -> Iterator[RenderableType]:
     """Return the answer for people."""
     name = "standard input" if str(file) == STDIN else str(file)
-    rows = [(violation.path, violation.value, violation.rule) for violation in parsed.violations]
-    yield table(f"{name} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
-    if not rows:
+    yield from _broken(name, parsed.violations)
+    if not parsed.violations:
         yield Text.assemble((name, "bold"), " is a valid policy document", style="green")
     yield findings_table(parsed.warnings)
+
+
+def _broken(name: Path | str, violations: Sequence[Violation]) -> Iterator[RenderableType]:
+    rows = [(violation.path, violation.value, violation.rule) for violation in violations]
+    yield table(f"{name} breaks {counted(len(rows), 'rule')}", ("where", "value", "rule"), rows)
 
 
 def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
@@ -83,6 +88,16 @@ def in_force(snapshot: Snapshot, file: Path) -> Snapshot:
         policy_violations=parsed.violations,
         policy_findings=parsed.warnings,
     )
+
+
+def valid_in_force(snapshot: Snapshot, file: Path) -> Snapshot:
+    """Do as `in_force`. End the command with exit code 1 and the violations for a document that breaks rules."""
+    found = in_force(snapshot, file)
+    if found.policy_violations:
+        for part in _broken(file, found.policy_violations):
+            console(stderr=True).print(part)
+        raise typer.Exit(NO)
+    return found
 
 
 def validate(

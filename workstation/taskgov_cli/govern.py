@@ -8,10 +8,11 @@ import typer
 from rich.text import Text
 
 from taskgov.snapshot.identity import CLAIM, claims_of, said_claim
-from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from taskgov.snapshot.identity import Claim, StateStamp

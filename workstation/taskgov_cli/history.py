@@ -15,11 +15,12 @@ from rich.text import Text
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
-from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 from taskgov_cli.usage.attempts import newest, recent_work, work_data, work_shown
 
 if TYPE_CHECKING:

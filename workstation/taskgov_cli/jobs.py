@@ -80,10 +80,11 @@ def jobs(  # noqa: PLR0913 - the options of a command
     states = state or [task_state for task_state in TaskState if task_state != TaskState.FINISHED]
 
     def look() -> Listed:
+        of_stack = snapshots.stack_of(stack, cluster)
         rights = OwnRights(namespaces_of(team or ()))
-        known = snapshots.known(snapshot, cluster, None, stack, context, rights)
+        known = snapshots.known(snapshot, cluster, None, of_stack, context, rights)
         own = _mine(known, context) if mine else None
-        starts = starts_by_task(starts_of(None if snapshot else stack, known), known)
+        starts = starts_by_task(starts_of(of_stack, known), known)
         return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own, starts)
 
     if watch:

@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Final
 
 import urllib3
+import yaml
 from kubernetes import client, config
 from kubernetes.config import ConfigException
 
@@ -16,6 +17,8 @@ RETRIED: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.INTERNAL_SERVER_ERROR
 """A throttled request, and one whose admission webhook did not answer (a 500, and nothing is stored)."""
 REPEATABLE: Final = ("GET", "PUT", "PATCH", "DELETE")
 """Methods that may be sent twice; every PATCH here is a server-side apply."""
+UNREADABLE: Final = (ConfigException, yaml.YAMLError, OSError, AttributeError, LookupError, TypeError, ValueError)
+"""What the Kubernetes client raises for a file of another form, or in another encoding than UTF-8."""
 
 
 class KubeconfigContext:
@@ -42,7 +45,7 @@ class KubeconfigContext:
         configuration = client.Configuration()
         try:
             config.load_kube_config(self._path, self._context, configuration)
-        except ConfigException as error:
+        except UNREADABLE as error:
             raise _unusable(error) from error
         # No state machine stands behind a person's machine to try again.
         configuration.retries = urllib3.Retry(
@@ -61,11 +64,22 @@ class KubeconfigContext:
         """Return the namespace that the context names, if it names one. Raises `InvalidRequestError`."""
         try:
             contexts, _ = config.list_kube_config_contexts(self._path)
-        except ConfigException as error:
+        except UNREADABLE as error:
             raise _unusable(error) from error
         found = (known["context"].get("namespace") for known in contexts if known["name"] == self._context)
         return tuple(namespace for namespace in found if namespace)
 
 
-def _unusable(error: ConfigException) -> InvalidRequestError:
-    return InvalidRequestError(f"kubeconfig: {error}; see: kubectl config get-contexts")
+def _unusable(error: Exception) -> InvalidRequestError:
+    match error:
+        case ConfigException():
+            why = str(error)
+        case UnicodeDecodeError():
+            why = f"it must be UTF-8 text, and byte {error.start} is not"
+        case yaml.YAMLError():
+            why = f"it is not valid YAML: {' '.join(str(error).split())}"
+        case OSError():
+            why = f"it cannot be read: {error.strerror or error}"
+        case _:
+            why = "it does not have the form of a kubeconfig file"
+    return InvalidRequestError(f"kubeconfig: {why}; see: kubectl config get-contexts")

@@ -7,7 +7,7 @@ document and the memory of the stack: health of nodes, applied quotas, edits, ea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import boto3
 
@@ -17,12 +17,14 @@ from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import GovernanceError, InvalidRequestError
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.unseen import Part
 from taskgov_cli.cluster_names import suggesting
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.own_reading import OwnBackends, OwnKubernetes
-from taskgov_cli.stack_outputs import stack_outputs
+from taskgov_cli.own_rights import is_denied
+from taskgov_cli.stack_outputs import DEFAULT_STACK, stack_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from taskgov.ports import DocumentStore, StateStore
     from taskgov.snapshot.model import Snapshot
     from taskgov_cli.own_rights import OwnRights
+
+_STORES: Final = ("TableName", "BucketName")
 
 
 def read_live(
@@ -79,10 +83,23 @@ def documents_of(stack: str | None) -> DocumentStore:
     return documents
 
 
+def default_stack() -> str | None:
+    """Return the name of the default stack; None where there is none, or the person may not see it."""
+    try:
+        stack_outputs(boto3.client("cloudformation", config=CONFIG), DEFAULT_STACK, *_STORES)
+    except InvalidRequestError:  # CloudFormation's answer for a stack that does not exist
+        return None
+    except GovernanceError as error:
+        if not is_denied(error):
+            raise
+        return None
+    return DEFAULT_STACK
+
+
 def _stores(session: boto3.Session, stack: str | None) -> tuple[DocumentStore, StateStore]:
     if stack is None:
         return cast("DocumentStore", _NoDocuments()), cast("StateStore", _NothingRemembered())
-    names = stack_outputs(session.client("cloudformation", config=CONFIG), stack, "TableName", "BucketName")
+    names = stack_outputs(session.client("cloudformation", config=CONFIG), stack, *_STORES)
     table = session.resource("dynamodb", config=CONFIG).Table(names["TableName"])
     return Bucket(session.client("s3", config=CONFIG), names["BucketName"]), Table(table)
 

@@ -135,7 +135,7 @@ SET_UP: Final = {
     ),
     "config": Lazy(
         "taskgov_cli.configuration:config",
-        "Show the default cluster, stack, context and format, and where each is set.",
+        "Show the default cluster, stack, context, format and policy document, and where each is set.",
     ),
     "smoke": Lazy(
         "taskgov_cli.embedded:smoke",

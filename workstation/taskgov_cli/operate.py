@@ -11,11 +11,12 @@ from rich.text import Text
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.contracts.orders import RunOrder, StopOrder
-from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.orders import give
 from taskgov_cli.output import AsJson, console, print_json
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

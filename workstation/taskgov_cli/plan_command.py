@@ -35,9 +35,10 @@ def plan(  # noqa: PLR0913 - the options of a command
 
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
+    stack = snapshots.stack_of(stack, cluster)
     known = snapshots.known(snapshot, cluster, policy, stack, context)
     if cluster is not None and policy is None and stack is None:
-        note = "No policy document was read: --stack NAME reads that of a stack, --policy FILE gives one."
+        note = "No policy document was read: no stack `taskgov` was found. Give --stack NAME, or --policy FILE."
         console(stderr=True).print(note, style="dim", soft_wrap=True, highlight=False)
     with working("planning"):
         result = plan_quotas(known, mode=mode)

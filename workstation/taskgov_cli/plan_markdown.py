@@ -27,7 +27,7 @@ MOST: Final = 60_000
 
 _VERDICTS: Final = {
     Outcome.NOTHING_TO_DO: "nothing to change",
-    Outcome.PLANNED: "planned, not applied: the stack is in plan mode",
+    Outcome.PLANNED: "planned",
     Outcome.APPLY: "would be applied",
     Outcome.NEEDS_APPROVAL: "needs approval",
     Outcome.BLOCKED: "blocked",
@@ -74,7 +74,16 @@ def headline(plan: Plan) -> str:
         parts.append(counted(len({change.subject for change in plan.changes}), "quota changes", "quotas change"))
         parts.append(f"{said_number(max(moved, taken))} GPUs move")
         parts.append(_preempted(plan))
-    return "; ".join(filter(None, (", ".join(parts), _VERDICTS[plan.outcome])))
+    return "; ".join(filter(None, (", ".join(parts), _verdict(plan))))
+
+
+def _verdict(plan: Plan) -> str:
+    """Return the verdict: in plan mode, what a run in apply mode would do."""
+    if plan.outcome is not Outcome.PLANNED:
+        return _VERDICTS[plan.outcome]
+    if stopped := plans.stopped_by(plan):
+        return f"blocked by {', '.join(stopped)}"
+    return "needs approval" if any(not verdict.passed for verdict in plan.guardrails) else _VERDICTS[Outcome.PLANNED]
 
 
 def _preempted(plan: Plan) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
+from taskgov.allocation.guardrails import FOR_A_PERSON
 from taskgov.allocation.plan import CapacityLine, Change, ChangeKind, Outcome, Plan, WorkloadEffect
 from taskgov.allocation.wording import said_number
 from taskgov_cli.grid import Grid, table
@@ -30,6 +31,8 @@ def shown(plan: Plan) -> Iterator[RenderableType]:
         ": ",
         (plan.outcome.value, OUTCOME_STYLE[plan.outcome]),
     )
+    if plan.outcome is Outcome.PLANNED and (stopped := stopped_by(plan)):
+        heading.append(f", and stopped by {', '.join(stopped)}", style="red")
     yield heading
     yield capacity_table(plan)
     yield allocations_table(plan)
@@ -47,9 +50,20 @@ def stopped_table(plan: Plan) -> Grid:
     return table("Stopped by", ("guardrail", "because", "what would unblock it"), rows)
 
 
+def is_stopped(plan: Plan) -> bool:
+    """Return whether no run would write the plan: a guardrail stops it that no approval overrides, in each mode."""
+    return plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS} or bool(stopped_by(plan))
+
+
+def stopped_by(plan: Plan) -> list[str]:
+    """Return the names of the guardrails that stop a plan and that no approval overrides."""
+    failed = [verdict.guardrail for verdict in plan.guardrails if not verdict.passed]
+    return [name for name in dict.fromkeys(failed) if name not in FOR_A_PERSON]
+
+
 def exit_code_of(plan: Plan, *, changes: int) -> int:
     """Return the exit code: NO for a plan that is stopped, `changes` for one that would write, else OK."""
-    if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
+    if is_stopped(plan):
         return NO
     return OK if plan.outcome is Outcome.NOTHING_TO_DO else changes
 

@@ -18,11 +18,11 @@ from taskgov.audit.team_page import KEY
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
 from taskgov_cli import settings
-from taskgov_cli.deployed import DEFAULT_STACK, RefusedError, StackName, told
+from taskgov_cli.deployed import RefusedError, StackName, told
 from taskgov_cli.files import put
 from taskgov_cli.output import AsJson, console, print_json
 from taskgov_cli.own_rights import is_denied
-from taskgov_cli.stack_outputs import stack_outputs
+from taskgov_cli.stack_outputs import DEFAULT_STACK, stack_outputs
 
 
 def report(

@@ -21,15 +21,7 @@ from taskgov.ports import RunRecord
 from taskgov.services.plan_path import paths
 from taskgov.services.step_inputs import stored_plan
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
-from taskgov_cli.deployed import (
-    DEFAULT_STACK,
-    OfCluster,
-    PlanId,
-    RefusedError,
-    StackName,
-    deployed,
-    told,
-)
+from taskgov_cli.deployed import OfCluster, PlanId, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
@@ -40,6 +32,7 @@ from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, AsJson
 from taskgov_cli.plans import said_kind, said_wave
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -55,7 +55,9 @@ LiveCluster = Annotated[
 Stack = Annotated[
     str | None,
     typer.Option(
-        "--stack", help="CloudFormation stack of taskgov, for its policy document and memory.", envvar=settings.STACK
+        "--stack",
+        help="CloudFormation stack of taskgov, for its policy document and memory; default: taskgov, if there is one.",
+        envvar=settings.STACK,
     ),
 ]
 TypedContext = Annotated[
@@ -107,7 +109,7 @@ def snapshot(
     from taskgov_cli.live_reading import read_live  # noqa: PLC0415 - see `known`
 
     with reported(), working(f"reading {cluster}"):
-        text = snapshot_to_json(read_live(cluster, stack, context))
+        text = snapshot_to_json(read_live(cluster, stack_of(stack, cluster), context))
     if output is None:
         typer.echo(text.decode())
     else:
@@ -145,6 +147,20 @@ def known(
     from taskgov_cli import documents  # noqa: PLC0415 - the rules of documents, for those who give one
 
     return documents.in_force(found, policy)
+
+
+def stack_of(stack: str | None, cluster: str | None) -> str | None:
+    """Return the stack whose document and memory a command uses: none for a snapshot, which holds them.
+
+    For a live cluster it is the one that is named, else `taskgov` where the account has it and the person may see it.
+    `--stack ""` names none.
+    """
+    if cluster is None or stack is not None:
+        return (stack or None) if cluster is not None else None
+    from taskgov_cli.live_reading import default_stack  # noqa: PLC0415 - see `known`
+
+    with reported():
+        return default_stack()
 
 
 def hidden_words(sentences: Iterable[str]) -> Iterator[Text]:

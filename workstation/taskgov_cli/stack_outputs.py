@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from taskgov.adapters.errors import translated
 from taskgov.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+
+
+DEFAULT_STACK: Final = "taskgov"
 
 
 def stack_outputs(cloudformation: CloudFormationClient, stack: str, *needed: str) -> dict[str, str]:

@@ -69,12 +69,13 @@ def status(  # noqa: PLR0913 - the options of a command
     """
 
     def look() -> View:
+        of_stack = snapshots.stack_of(stack, cluster)
         rights = OwnRights(namespaces_of(team or ()))
-        known = snapshots.known(snapshot, cluster, None, stack, context, rights)
+        known = snapshots.known(snapshot, cluster, None, of_stack, context, rights)
         for name in team or ():
             if name not in (teams := visible_teams(known)):
                 raise typer.BadParameter(f"there is no team named {name}; {nearest(name, teams)}", param_hint="--team")
-        starts = None if snapshot is not None or stack is None else _starts(stack, known)
+        starts = None if of_stack is None else _starts(of_stack, known)
         return _view(known, set(team or ()), starts)
 
     if watch:

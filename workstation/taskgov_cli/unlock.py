@@ -15,11 +15,12 @@ import typer
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.contracts.orders import UnlockOrder
-from taskgov_cli.deployed import DEFAULT_STACK, Cluster, RefusedError, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.orders import give
 from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from taskgov.ports import Execution, Lock

@@ -17,20 +17,14 @@ from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, live_reading, plans, snapshots
 from taskgov_cli.applying import document, plan
 from taskgov_cli.applying.document import Review
-from taskgov_cli.deployed import (
-    DEFAULT_STACK,
-    OfCluster,
-    RefusedError,
-    StackName,
-    deployed,
-    told,
-)
+from taskgov_cli.deployed import OfCluster, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, markdown_of, print_parts, unfolded
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, AsJson, console, working
 from taskgov_cli.plan_markdown import plan_markdown
 from taskgov_cli.review.forge import forge_of
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

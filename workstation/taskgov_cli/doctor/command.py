@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from taskgov_cli import settings
-from taskgov_cli.deployed import DEFAULT_STACK, StackName, told
+from taskgov_cli.deployed import StackName, told
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.examination import Request, examine
 from taskgov_cli.form import Form
@@ -19,6 +19,7 @@ from taskgov_cli.grid import table
 from taskgov_cli.onboarding.init import detected
 from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, working
 from taskgov_cli.snapshots import Context  # noqa: TC001 -- typer reads the annotations
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

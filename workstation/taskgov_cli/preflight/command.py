@@ -13,7 +13,7 @@ from rich.text import Text
 
 from taskgov.errors import InvalidRequestError
 from taskgov.policy.backends import Backend
-from taskgov_cli.deployed import DEFAULT_STACK, StackName
+from taskgov_cli.deployed import StackName  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.doctor.command import STYLE, exit_code
 from taskgov_cli.doctor.diagnosis import Status
 from taskgov_cli.doctor.facts import Unknown
@@ -28,6 +28,7 @@ from taskgov_cli.preflight.checks import Asked, Row, rows
 from taskgov_cli.preflight.needs import needs_of
 from taskgov_cli.preflight.reading import account_number, read_account
 from taskgov_cli.preflight.template import Place, Template, read_template
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -12,13 +12,14 @@ from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, snapshots
-from taskgov_cli.deployed import DEFAULT_STACK, StackName
+from taskgov_cli.deployed import StackName  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.formats import markdown_of
 from taskgov_cli.output import NO, OK, AsJson, console, print_json
 from taskgov_cli.plan_markdown import MARK, cut, plan_markdown
 from taskgov_cli.review import comment
 from taskgov_cli.review.forge import forge_of
 from taskgov_cli.review.newest import newest_snapshot
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from taskgov.allocation.plan import Plan

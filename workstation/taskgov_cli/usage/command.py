@@ -14,11 +14,12 @@ from rich.text import Text
 
 from taskgov.services.work_record import RecordedWork
 from taskgov.usage.units import short_resource
-from taskgov_cli.deployed import DEFAULT_STACK, Cluster, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
 from taskgov_cli.output import NO, AsJson, print_error
+from taskgov_cli.stack_outputs import DEFAULT_STACK
 from taskgov_cli.usage.focus import Account, focus_csv
 from taskgov_cli.usage.hours import Usage, usage_of
 from taskgov_cli.usage.prices import Prices, read_prices
