@@ -111,8 +111,10 @@ def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[
 
 def _manifests(file: Path) -> list[dict[str, Any]]:
     try:
-        found = [manifest for manifest in yaml.safe_load_all(file.read_text()) if manifest]
-    except yaml.YAMLError as error:
+        found = [manifest for manifest in yaml.safe_load_all(file.read_bytes().decode()) if manifest]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: a manifest must be UTF-8 text, and byte {error.start} is not") from error
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"{file} is no YAML: {error}") from error
     if not found or not all(isinstance(manifest, dict) for manifest in found):
         raise ValueError(f"{file} has no manifest")

@@ -11,6 +11,7 @@ from taskgov.audit.report import Report, ReportedFinding
 from taskgov.audit.report_html import headline
 from taskgov.number_text import counted
 from taskgov.policy.notices import TeamNotices
+from taskgov.printable import printable
 
 TOLD: Final = 20
 """Findings, topics and teams in a notice; the report has them all."""
@@ -32,7 +33,7 @@ def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice |
     `page` is where the report is; `untold` names the topics that could not be reached, with the reason.
     """
     grave = attention(report)
-    lost = _some([f"Not sent: {message}"[:LETTERS] for message in untold])
+    lost = _some([printable(f"Not sent: {message}")[:LETTERS] for message in untold])
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -86,7 +87,7 @@ def _named(teams: list[str]) -> str:
 def _line(finding: ReportedFinding) -> str:
     plan = f" (plan {finding.plan.plan_id} does it)" if finding.plan else ""
     sentence = f"{finding.because[:LETTERS]} {finding.remedy[:LETTERS]}"
-    return f"{finding.severity.upper()} {finding.subject}: {sentence}{plan}{_since(finding)}"
+    return printable(f"{finding.severity.upper()} {finding.subject}: {sentence}{plan}{_since(finding)}")
 
 
 def _since(finding: ReportedFinding) -> str:

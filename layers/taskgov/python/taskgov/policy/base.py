@@ -34,7 +34,16 @@ def _within_reach(moment: datetime) -> datetime:
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_within_reach)]
-Text = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+def _in_one_line(text: str) -> str:
+    """Return a text that people read, in one line: a block of YAML ends with a line break, or has several."""
+    if not (line := " ".join(text.split())):
+        raise ValueError("must not be blank")
+    return line
+
+
+Text = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_in_one_line)]
 Pattern = Annotated[str, Field(min_length=1, max_length=256)]
 """Text in which `*` stands for anything, also for nothing; every other character stands for itself."""
 

@@ -5,7 +5,7 @@ used at all: the plan then changes nothing and says why.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final
@@ -45,6 +45,24 @@ class ParsedPolicy:
     document: PolicyDocument | None
     violations: tuple[Violation, ...] = ()
     warnings: tuple[Finding, ...] = ()
+
+
+def of_cluster(parsed: ParsedPolicy, name: str, arn: str) -> ParsedPolicy:
+    """Return the document of the cluster with this name and ARN: a document that names another cluster breaks a rule.
+
+    Documents are stored by the cluster's name, and whoever may write to the bucket may store any of them. A name is
+    also used again, by a new cluster with another ARN.
+    """
+    if parsed.document is None:
+        return parsed
+    named, wanted = parsed.document.cluster, {"name": name, "arn": arn}
+    rule = "must be that of the cluster for which the document is stored: "
+    wrong = tuple(
+        Violation(f"cluster.{key}", value_of(getattr(named, key)), f"{rule}{value}")
+        for key, value in wanted.items()
+        if getattr(named, key) != value
+    )
+    return replace(parsed, document=None, violations=wrong) if wrong else parsed
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -10,6 +10,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
 from taskgov.errors import InvalidRequestError
 from taskgov.ports import DocumentStore
+from taskgov.printable import printable
 from taskgov.services.plan_path import paths, wave_ends
 from taskgov.services.told_plan import stopped_by
 from taskgov.services.wording import shortened
@@ -66,7 +67,8 @@ def keep_plan(documents: DocumentStore, plan: Plan) -> Pointer:
 def summary(plan: Plan) -> str:
     """Return the plan in a few lines, as a notice shows it: one for each quota, however often it is written.
 
-    It does not grow with the cluster beyond that: lines are cut, and what is left out is counted.
+    It does not grow with the cluster beyond that: lines are cut, and what is left out is counted. A line quotes what
+    others wrote, such as the reason of a lease: no character of it begins another line, or hides one.
     """
     lines = [f"Plan {plan.plan_id} for cluster {plan.cluster_name}: {plan.outcome.value}"]
     changed = [path.last for path in paths(plan.changes)]
@@ -78,7 +80,7 @@ def summary(plan: Plan) -> str:
         lines += [shortened(f"! {finding.subject}: {finding.because}") for finding in plan.findings[:SUMMARY_CHANGES]]
         if len(plan.findings) > SUMMARY_CHANGES:
             lines.append(f"! and {len(plan.findings) - SUMMARY_CHANGES:,} more findings")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 SUMMARY_CHANGES = 20

@@ -8,6 +8,7 @@ from typing import Final
 
 from taskgov.allocation.codec import changes_sha256
 from taskgov.findings import Finding, Severity
+from taskgov.printable import printable
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_quotas import summary
 from taskgov.services.wording import MOST_OF_AN_ERROR, MOST_SENTENCES, shortened
@@ -87,9 +88,10 @@ def _text(end: EndOfRun, incidents: list[Finding]) -> str:
         lines += ["", f"INCIDENT {incident.subject}: {shortened(incident.because)}", shortened(incident.remedy)]
     if len(incidents) > MOST_SENTENCES:
         lines += ["", f"and {len(incidents) - MOST_SENTENCES:,} more incidents"]
+    told = [*map(printable, lines)]  # what others wrote begins no line of its own
     if end.plan:
-        lines += ["", summary(end.plan)]
-    return "\n".join(lines)
+        told += ["", summary(end.plan)]
+    return "\n".join(told)
 
 
 def _clock(at: datetime) -> str:

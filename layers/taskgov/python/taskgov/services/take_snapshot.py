@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from taskgov.allocation.mass_loss import settled
 from taskgov.errors import InvalidRequestError
 from taskgov.hyperpod.names import kubernetes_node_of
-from taskgov.policy.parse import ParsedPolicy, parse_stored
+from taskgov.policy.parse import ParsedPolicy, of_cluster, parse_stored
 from taskgov.ports import (
     Clock,
     ClusterAccess,
@@ -73,7 +73,7 @@ class TakeSnapshot:
         with reading(f"describe cluster {cluster}"):
             facts = cluster_facts(self.backends.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
-        parsed, version, reviewed = self._policy(facts.name)
+        parsed, version, reviewed = self._policy(facts)
         unreadable: list[UnreadableItem] = []
         looked = self.identity.look(facts, claims, unreadable.append) if remember else None
         # The records first: a list that is read after them lacks no write of taskgov but those within its own delay.
@@ -146,11 +146,11 @@ class TakeSnapshot:
     def _kueue(self, _cluster_name: str, access: ClusterAccess) -> ReadableKueue:
         return readable_kueue(self.kubernetes.kueue_objects(access))
 
-    def _policy(self, cluster_name: str) -> tuple[ParsedPolicy, str | None, str]:
-        stored = self.documents.policy(cluster_name)
+    def _policy(self, facts: ClusterFacts) -> tuple[ParsedPolicy, str | None, str]:
+        stored = self.documents.policy(facts.name)
         if stored is None:
             return ParsedPolicy(document=None, violations=(), warnings=()), None, ""
-        return parse_stored(stored.body), stored.version, stored.reviewed
+        return of_cluster(parse_stored(stored.body), facts.name, facts.arn), stored.version, stored.reviewed
 
 
 def _memory(stored: bytes | None, key: str) -> NodeMemory:
