@@ -25,7 +25,7 @@ UNCOUNTED: Final = f"{UNPUBLISHED} (writes whose calls did not answer are not co
 MOST_OF_A_CALL: Final = 2
 """Writes of one call of the scenario's plan; calls before the last that answers nothing are tried until they answer."""
 NOTHING_WRITTEN = frozenset(
-    {"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired", "unreadable"}
+    {"nothing-to-do", "planned", "needs-approval", "blocked", "rejected", "expired", "unreadable", "failed"}
 )
 
 

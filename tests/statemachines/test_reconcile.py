@@ -153,6 +153,18 @@ def test_conflicts_without_end_fail_the_run(world: World) -> None:
     assert len(world.schedules) == 1
 
 
+@pytest.mark.parametrize("then", ["LockLostError", "ConflictError"])
+def test_a_run_whose_first_call_may_have_written_is_not_one_that_wrote_nothing(world: World, then: str) -> None:
+    world.steps["PlanQuotas"] = lambda _: planned("apply", changes=5, waves=(2, 3, 5))
+    world.steps["ApplyChange"] = in_turn(TaskFailedError("Lambda.Unknown"), TaskFailedError(then))
+    read = world.steps["ReadSnapshot"]
+    world.steps["ReadSnapshot"] = in_turn(read, read, TaskFailedError("NotFoundError"))
+    ended = world.run()
+    assert len(world.payloads("ApplyChange")) == 2
+    assert ended.error == "unfinished"
+    assert world.published()[0][0] == "unfinished"
+
+
 def test_a_run_that_lost_its_lock_writes_nothing_more_and_leaves_the_cluster_to_the_other(world: World) -> None:
     def lose(_: dict[str, Any]) -> None:
         world.set_state(lockOwner={"S": ANOTHER}, lockExpires={"N": str(NOW + 600)}, fencingToken={"N": "9"})
