@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -123,3 +124,26 @@ def test_a_broken_document_is_refused_with_its_violations(tmp_path: Path) -> Non
     result = run("kueue-config", path)
     assert result.exit_code == 1
     assert "must be the ARN of the EKS cluster" in result.output
+
+
+def test_an_edit_after_the_queue_was_read_stays(
+    policy: Path, cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inspect = kueue.KueueObjectWriter.inspect
+
+    def and_then_somebody_edits(self: Any, access: Any, objects: Any) -> Any:
+        found = inspect(self, access, objects)
+        queue = copy.deepcopy(queue_of(cluster))
+        for flavor in queue["spec"]["resourceGroups"][0]["flavors"]:
+            for resource in flavor["resources"]:
+                resource["nominalQuota"] = "1"
+        cluster.update_object(queue, "ana")
+        return found
+
+    monkeypatch.setattr(kueue.KueueObjectWriter, "inspect", and_then_somebody_edits)
+    result = run("adopt", policy, "--context", "here", "--yes")
+    assert result.exit_code == 3
+    assert "changed after it was read" in result.stderr
+    flavors = queue_of(cluster)["spec"]["resourceGroups"][0]["flavors"]
+    assert {resource["nominalQuota"] for flavor in flavors for resource in flavor["resources"]} == {"1"}
+    assert RECORD not in queue_of(cluster)["metadata"].get("annotations", {})

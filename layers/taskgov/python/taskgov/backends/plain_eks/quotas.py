@@ -127,7 +127,7 @@ class KueueQuotas:
             cluster.write_policy(None, found.scheduler_config)
 
     def adopt(self, quota: ComputeQuota) -> None:
-        """Take a foreign quota over as it stands: from now on its queue carries the record, and plans may write it."""
+        """Take over a foreign quota, and let plans write it. Raises ConflictError if it changed since it was read."""
         with self._open(owner_of(quota.compute_quota_id)[0]) as cluster:
             cluster.adopt(quota)
 
@@ -230,10 +230,12 @@ class _Cluster:
     def adopt(self, quota: ComputeQuota) -> None:
         config, target = quota.compute_quota_config, quota.compute_quota_target
         rendered = self._rendered(config, target, quota.activation_state)
-        for manifest in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
-            self._api.patch(marked(manifest, ownership_of(self._api.find(manifest))), force="true")
         [wanted] = rendered.cluster_queues
         found = self._api.get(wanted)
+        if version_of(found) != quota.compute_quota_version:
+            raise ConflictError(f"ClusterQueue {found['metadata']['name']} changed after it was read: read it again")
+        for manifest in (*rendered.namespaces, *rendered.resource_flavors, *rendered.local_queues):
+            self._api.patch(marked(manifest, ownership_of(self._api.find(manifest))), force="true")
         self._replace(found, rendered, config, target, version=version_of(found))
 
     def _at_version(self, target: ComputeQuotaTarget, version: int) -> Manifest:
