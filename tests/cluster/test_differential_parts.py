@@ -312,6 +312,19 @@ def test_the_model_stands_in_every_way_in_which_it_may_go_round() -> None:
     assert model.possible == 2
 
 
+def test_what_was_reconsidered_while_the_model_goes_round_is_not_reconsidered_in_a_later_step() -> None:
+    """Seen with a slice that Kueue left inadmissible, and the model admitted for a deletion two steps before."""
+    strict = a_queue(2, 2, queueingStrategy="StrictFIFO")
+    model, [_, gone] = _played(
+        a_sequence(submit("a", "never-fits", 1, 9), submit("b", "gone", 1), a=strict, b=a_queue(1))
+    )
+    model.delete(gone)
+    assert all(world.has_notified for world in model._worlds)
+    model.settle(_at_any_time)
+    assert model.possible == 2
+    assert not any(world.has_notified for world in model._worlds)
+
+
 def test_a_hurried_model_lets_the_inadmissible_in_before_those_in_line_are_through() -> None:
     low, high = submit("a", "low", 2), submit("a", "high", 2, priority=1)
     never = a_queue(2, preemption={"withinClusterQueue": "Never"})

@@ -240,11 +240,17 @@ class ModelSide:
         return {key for world in self._worlds for name in world.cluster_queues() for key in world.pending(name)[0]}
 
     def _ends(self, world: KueueModel, cycles: _Cycles) -> list[KueueModel]:
-        """Return the world at rest, or all it goes through forever without admitting or preempting anybody."""
+        """Return the world at rest, or all it goes through forever without admitting or preempting anybody.
+
+        What was reconsidered at one station is over at all of them: a station that kept it would reconsider its
+        workloads once more in a later step, which Kueue does not.
+        """
         while True:
             round_trip = cycles.run(world)
             let_cycles_pass(world)
             if not (world.has_notified and world.requeue_inadmissible()):
+                for station in round_trip:
+                    station._store.notified.clear()
                 return round_trip
 
 
