@@ -64,10 +64,27 @@ def test_the_command_line_takes_every_command(
         parsed(command.line, tmp_path)
 
 
+@pytest.mark.parametrize("is_stopped", [False, True])
 @pytest.mark.parametrize("outcome", Outcome)
-def test_the_command_line_takes_what_the_page_says_of_the_plan(outcome: Outcome, tmp_path: Path) -> None:
-    (command,) = plan_commands("ml-cluster", outcome)
+def test_the_command_line_takes_what_the_page_says_of_the_plan(
+    outcome: Outcome, is_stopped: bool, tmp_path: Path
+) -> None:
+    (command,) = plan_commands("ml-cluster", outcome, is_stopped=is_stopped)
     parsed(command.line, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "lines"),
+    [
+        ((), ["taskgov reconcile ml-cluster"]),
+        (("max-decrease",), ["taskgov plan --cluster ml-cluster"]),
+        (("approval",), ["taskgov plan --cluster ml-cluster", "taskgov reconcile ml-cluster"]),
+    ],
+)
+def test_no_run_is_advised_for_a_plan_that_no_run_would_apply(stopped_by: tuple[str, ...], lines: list[str]) -> None:
+    finding = of_audit.QUOTA_DRIFT.about("team-a", {}, team="team-a", because="a share")
+    remedy = PlanRemedy("plan-1", (1,), stopped_by)
+    assert [command.line for command in commands_of(finding, ABOUT, remedy)] == lines
 
 
 def test_no_command_does_at_once_what_needs_a_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

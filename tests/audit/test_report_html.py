@@ -288,8 +288,15 @@ def test_ten_teams_are_all_drawn() -> None:
 def test_what_the_plan_would_change_comes_right_after_the_findings_with_its_command() -> None:
     html = report_html(a_report()).decode()
     assert re.findall('<section id="([a-z]+)"', html)[:4] == ["findings", "changes", "effects", "loops"]
+    assert _command_of_changes(html) == "taskgov plan --cluster ml-cluster"  # a guardrail stops it
+    report = a_report()
+    free = replace(report, changes=tuple(replace(change, stopped_by=()) for change in report.changes))
+    assert _command_of_changes(report_html(free).decode()) == "taskgov reconcile ml-cluster"
+
+
+def _command_of_changes(html: str) -> str:
     (code,) = re.findall("<code>(.*?)</code>", html.partition('id="changes"')[2].partition("</section>")[0])
-    assert re.sub("<.*?>", "", code) == "taskgov reconcile ml-cluster"
+    return re.sub("<.*?>", "", code)
 
 
 def test_no_token_of_the_data_is_on_the_page() -> None:

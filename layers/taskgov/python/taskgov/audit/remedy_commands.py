@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final
 
+from taskgov.allocation.guardrails import FOR_A_PERSON
 from taskgov.allocation.plan import Outcome
 from taskgov.audit.report import Command, PlanRemedy
 from taskgov.findings import Finding, of_audit, of_document, of_plan, of_state
@@ -32,15 +33,19 @@ class About:
 
 def commands_of(finding: Finding, about: About, remedy: PlanRemedy | None = None) -> tuple[Command, ...]:
     """Return what to type, in order: first the commands for the plan, if it would remedy the finding."""
-    first = () if remedy is None else ((_plan,) if remedy.stopped_by else (_run,))
-    makers = dict.fromkeys((*first, *BY_CODE.get(finding.code, ())))
+    stopped_by = () if remedy is None else remedy.stopped_by
+    is_stopped = not FOR_A_PERSON.issuperset(stopped_by)
+    first = () if remedy is None else ((_plan,) if stopped_by else (_run,))
+    # A run would not make the changes of a plan that is stopped.
+    own = (make for make in BY_CODE.get(finding.code, ()) if not (is_stopped and make is _run))
+    makers = dict.fromkeys((*first, *own))
     return tuple(command for make in makers for command in make(about))
 
 
-def plan_commands(cluster: str, outcome: Outcome) -> tuple[Command, ...]:
+def plan_commands(cluster: str, outcome: Outcome, *, is_stopped: bool) -> tuple[Command, ...]:
     """Return what to type for the plan of an audit: what stops it, where something does, and else a run."""
     about = About(cluster, cluster, (), {})
-    return tuple(_plan(about) if outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS} else _run(about))
+    return tuple(_plan(about) if is_stopped or outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS} else _run(about))
 
 
 def longest_waiting(tasks: Iterable[Task]) -> dict[str, str]:

@@ -94,17 +94,21 @@ def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
         ("Idle", totals.idle, "guaranteed, unused"),
         ("Healthy", totals.healthy, "on usable nodes"),
     )
-    waiting = f"{number_text.number(totals.pending_gpus)} GPUs requested" if totals.pending_gpus else "for quota"
+    waiting = f"{_figure(totals.pending_gpus, 'GPUs')} requested" if totals.pending_gpus else "for quota"
     rare = (
         ("Borrowed", totals.borrowed, unit, "from idle quota"),
         ("Over quota", totals.over_quota, unit, "above a lowered quota"),
-        ("Waiting", totals.pending_workloads, "jobs" if totals.pending_workloads > 1 else "job", waiting),
+        ("Waiting", totals.pending_workloads, "jobs", waiting),
         ("Preemptions", totals.preemptions, "", "recorded by Kueue"),
     )
     some = any((totals.healthy, totals.guaranteed, totals.used))
-    shown = [(label, number_text.number(figure, unit), note) for label, figure, note in usual if some]
-    shown += [(label, number_text.number(figure, of), note) for label, figure, of, note in rare if figure]
+    shown = [(label, _figure(figure, unit), note) for label, figure, note in usual if some]
+    shown += [(label, _figure(figure, of), note) for label, figure, of, note in rare if figure]
     return tuple(shown)
+
+
+def _figure(amount: float, unit: str) -> str:
+    return number_text.number(amount, unit.removesuffix("s") if amount == 1 else unit)
 
 
 def absent(shown: Iterable[Table]) -> str:

@@ -3,18 +3,21 @@
 from dataclasses import replace
 from typing import Final
 
+from taskgov.allocation.guardrails import FOR_A_PERSON
 from taskgov.allocation.plan import TeamAllocation, WorkloadEffect
 from taskgov.audit.remedy_commands import plan_commands
 from taskgov.audit.report import ChangeLine, Report
 from taskgov.audit.report_loops import loops_table
 from taskgov.audit.report_table import Cell, Column, Field, Sheet, Table, amount, name, text
-from taskgov.audit.report_words import UNITS, sentence, words
+from taskgov.audit.report_words import UNITS, preemption, sentence, words
 from taskgov.number_text import NOTHING, number
 
 
 def plan_tables(report: Report) -> tuple[Table, ...]:
     """Return what belongs to the plan, which comes right after the findings."""
-    commands = plan_commands(report.header.cluster_name, report.header.plan_outcome)
+    stopped_by = {told.partition(":")[0] for change in report.changes for told in change.stopped_by}
+    is_stopped = not FOR_A_PERSON.issuperset(stopped_by)
+    commands = plan_commands(report.header.cluster_name, report.header.plan_outcome, is_stopped=is_stopped)
     return (
         replace(CHANGES.of(enumerate(report.changes, 1)), commands=commands),
         EFFECTS.of(report.effects),
@@ -44,7 +47,7 @@ CHANGES: Final[Sheet[tuple[int, ChangeLine]]] = Sheet(
         text("Quota", lambda row: row[1].name),
         Field(Column("GPUs", "number"), lambda row: _moved(row[1].gpus_before, row[1].gpus_after)),
         text("Reason", lambda row: sentence(words(row[1].reason))),
-        text("Why", lambda row: sentence(row[1].because), "long"),
+        text("Why", lambda row: sentence(row[1].because, row[1].team), "long"),
         text("Stopped by", lambda row: "; ".join(map(_verdict, row[1].stopped_by)) or NOTHING, "long"),
     ),
 )
@@ -57,7 +60,7 @@ EFFECTS: Final[Sheet[WorkloadEffect]] = Sheet(
         name("Team", lambda line: line.team),
         name("Effect", lambda line: sentence(words(line.effect))),
         amount("GPUs", lambda line: line.gpus),
-        text("Why", lambda line: sentence(line.because), "long"),
+        text("Why", lambda line: sentence(preemption(line.because)), "long"),
     ),
 )
 ALLOCATIONS: Final[Sheet[TeamAllocation]] = Sheet(
@@ -71,6 +74,6 @@ ALLOCATIONS: Final[Sheet[TeamAllocation]] = Sheet(
         amount("Now", lambda line: line.before),
         amount("Planned", lambda line: line.after),
         name("Reason", lambda line: sentence(words(line.reason))),
-        text("Why", lambda line: sentence(line.because), "long"),
+        text("Why", lambda line: sentence(line.because, line.team), "long"),
     ),
 )

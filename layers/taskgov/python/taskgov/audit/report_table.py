@@ -21,7 +21,8 @@ Line = TypeVar("Line")
 class Column:
     """A heading, how its cells are set, and what it means (shown on hover).
 
-    A column that `is_rare` is left out where it has nothing but zeros.
+    A column that `is_rare` is left out where it has nothing but zeros. Its `note` is part of the table's where it is
+    shown.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Column:
     """`text`, `name` (not wrapped), `number`, `long` (a sentence)."""
     meaning: str = ""
     is_rare: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Table:
         )
         return replace(
             self,
-            note=f"{self.note} {cut}".strip(),
+            note=" ".join(filter(None, (self.note, *(self.columns[place].note for place in kept), cut))),
             columns=tuple(self.columns[place] for place in kept),
             rows=tuple(tuple(row[place] for place in kept) for row in self.rows[:MOST_ROWS]),
         )
@@ -102,9 +104,11 @@ def text(label: str, of: Callable[[Line], str], kind: str = "text") -> Field[Lin
     return Field(Column(label, kind), lambda line: text_cell(of(line)))
 
 
-def amount(label: str, of: Callable[[Line], float], meaning: str = "", *, is_rare: bool = False) -> Field[Line]:
+def amount(
+    label: str, of: Callable[[Line], float], meaning: str = "", *, is_rare: bool = False, note: str = ""
+) -> Field[Line]:
     """Return a column of numbers."""
-    return Field(Column(label, "number", meaning, is_rare), lambda line: number_cell(of(line)))
+    return Field(Column(label, "number", meaning, is_rare, note), lambda line: number_cell(of(line)))
 
 
 def when(label: str, of: Callable[[Line], datetime]) -> Field[Line]:

@@ -96,7 +96,7 @@ def _priority(line: TaskLine) -> str:
 def _borrow_limit(line: UsageLine) -> Cell:
     if line.borrow_limit is None:
         return "no limit", -1.0
-    used = "" if line.borrow_limit_utilization is None else f" ({percent(line.borrow_limit_utilization)})"
+    used = "" if line.borrow_limit_utilization is None else f" ({percent(line.borrow_limit_utilization)} used)"
     return number(line.borrow_limit) + used, line.borrow_limit
 
 
@@ -221,7 +221,7 @@ PENDING: Final[Sheet[PendingLine]] = Sheet(
 PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
     "preemptions",
     "Preemptions",
-    "As far back as Kueue records them. Lost is what ran since admission, or less if a checkpoint was written.",
+    "As far back as Kueue records them.",
     (
         when("When", lambda line: line.at),
         name("Team", lambda line: line.team),
@@ -229,18 +229,26 @@ PREEMPTIONS: Final[Sheet[PreemptionLine]] = Sheet(
         text("Why", lambda line: sentence(PREEMPTION_REASONS.get(line.reason, line.reason))),
         name("Preempted for", lambda line: line.preempting_team or NOTHING),
         amount("GPUs", lambda line: line.gpus),
-        Field(Column("Lost GPU-hours", "number"), lambda line: _gpu_hours(line.gpu_seconds)),
+        Field(
+            Column("Lost GPU-hours", "number", note="Lost is what ran since admission, or less with a checkpoint."),
+            lambda line: _gpu_hours(line.gpu_seconds),
+        ),
     ),
 )
 CAPACITY: Final[Sheet[CapacityLine]] = Sheet(
     "capacity",
     "Capacity",
-    "In whole instances. Held nodes are unhealthy, and count until their hold time ends.",
+    "In whole instances.",
     (
         name("Instance type", lambda line: line.instance_type),
         amount("Nodes", lambda line: line.nodes),
         amount("Counted", lambda line: line.counted),
-        amount("Held", lambda line: len(line.held), is_rare=True),
+        amount(
+            "Held",
+            lambda line: len(line.held),
+            is_rare=True,
+            note="Held nodes are unhealthy, and count until their hold time ends.",
+        ),
         amount("Headroom", lambda line: line.headroom, is_rare=True),
         amount("Usable", lambda line: line.usable),
         text(

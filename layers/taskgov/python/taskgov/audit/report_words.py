@@ -7,12 +7,14 @@ from typing import Final
 
 from taskgov.findings import Finding
 from taskgov.number_text import moment, number, percent
+from taskgov.usage.workloads import PREEMPTION_REASONS
 
 UNITS: Final = {"Count": "instances", "Accelerators": "accelerators", "VCpu": "vCPUs", "MemoryInGiB": "GiB"}
 """What a promise is counted in; a MIG profile is its own name."""
 _ACRONYMS: Final = {
     name.lower(): name for name in ("GPU", "GPUs", "CPU", "vCPU", "EC2", "ID", "MIG", "EFA", "EKS", "ARN", "GiB")
 }
+MOVED: Final = ("gpusNow", "gpusPlanned")
 _PARTS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
@@ -26,13 +28,26 @@ def words(token: str) -> str:
     return " ".join(_ACRONYMS.get(part, part) for part in parts) or token
 
 
-def sentence(text: str) -> str:
-    """Return a text with a capital at the beginning.
+def sentence(text: str, *names: str) -> str:
+    """Return a text with a capital at the beginning, unless it begins with one of these names.
 
-    >>> sentence("raise the limit"), sentence("")
-    ('Raise the limit', '')
+    >>> sentence("raise the limit"), sentence(""), sentence("team-a 2 -> 1: a share", "team-a")
+    ('Raise the limit', '', 'team-a 2 -> 1: a share')
     """
+    if any(name and text.startswith(name) for name in names):
+        return text
     return text[:1].upper() + text[1:]
+
+
+def preemption(because: str) -> str:
+    """Return why the plan preempts a workload, with Kueue's reason in words.
+
+    >>> preemption("InClusterQueue, by ns/job"), preemption("there is quota for it in queue-a")
+    ('a task of higher priority in the same queue (InClusterQueue), by ns/job', 'there is quota for it in queue-a')
+    """
+    reason, comma, rest = because.partition(",")
+    meaning = PREEMPTION_REASONS.get(reason)
+    return because if meaning is None else f"{meaning} ({reason}){comma}{rest}"
 
 
 def full_sentence(text: str) -> str:
@@ -47,7 +62,12 @@ def full_sentence(text: str) -> str:
 def further(finding: Finding) -> Mapping[str, str]:
     """Return what the evidence says and the finding's sentence does not, by its name in words."""
     said = f"{finding.subject} {finding.because} {finding.remedy}"
-    shown = {sentence(words(name)): _value(name, value) for name, value in sorted(finding.evidence.items())}
+    moved = any(value for name, value in finding.evidence.items() if name in MOVED)
+    shown = {
+        sentence(words(name)): _value(name, value)
+        for name, value in sorted(finding.evidence.items())
+        if moved or name not in MOVED  # a change of the cluster policy moves none
+    }
     return {name: value for name, value in shown.items() if value and not _is_said(value, said)}
 
 
@@ -55,6 +75,8 @@ def _value(name: str, value: str | float) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
+        case str() if name == "reason":
+            return words(value)
         case str():
             try:
                 return f"{moment(datetime.fromisoformat(value))} UTC" if "T" in value else value
