@@ -1,6 +1,7 @@
 """`taskgov audit`: the findings of a cluster, the report as files, and an exit code for pipelines."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -183,3 +184,13 @@ def test_a_history_that_somebody_damaged_is_named_with_what_to_do(stack: Stack) 
     stack.documents.put(HISTORY_KEY.format("ml-cluster"), b"{", "application/json")
     result = audit("--cluster", "ml-cluster", "--stack", "taskgov")
     assert (result.exit_code, "memory/ml-cluster/audits.json cannot be read" in result.stderr) == (3, True)
+
+
+def test_a_document_that_is_not_in_force_is_part_of_the_remedies(tmp_path: Path) -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    page, policy = tmp_path / "page.html", str(examples / "policy.yaml")
+    result = audit("-s", str(examples / "snapshot.json"), "-p", policy, "-o", str(page))
+    assert result.exit_code == 1, result.output
+    text = re.sub("<wbr ?/?>|<span[^>]*>|</span>", "", page.read_text())
+    assert f"taskgov apply --policy {policy}" in text
+    assert "taskgov reconcile" not in text

@@ -73,7 +73,14 @@ def audit(  # noqa: PLR0913 - the options of a command
         cut = series_findings(memory, name, known.taken_at)
         starts, advised = task_starts(memory, known), kept_advice(memory, known)
         advice = () if advised is None else advised.advice
-        report = audit_report(known, earlier_audits(memory, name), beside=cut, starts=starts, advice=advice)
+        report = audit_report(
+            known,
+            earlier_audits(memory, name),
+            beside=cut,
+            starts=starts,
+            advice=advice,
+            document=str(policy or ""),
+        )
     files = [] if output is None else write(report, output)
     parts = (*shown(report), *(unfolded(f"written: {file}") for file in files))
     answer(lambda: json.loads(report_json(report)), parts, form, as_json=as_json)

@@ -35,11 +35,12 @@ def report_findings(
     earlier: Earlier,
     topics: str | None = None,
     beside: Sequence[Finding] = (),
+    document: str = "",
 ) -> Reported:
     """Return what is reported of `found`, of `beside` (what no plan remedies), and of the audit's own rules.
 
     `topics` is how the ARNs of teams' topics must begin for the stack to reach them; None when it is not known. Rules
-    of a document that is not in use mute nothing.
+    of a document that is not in use mute nothing. `document` is the file that was used instead of the one in force.
     """
     rules = snapshot.policy.audit if snapshot.policy else AuditRules()
     ended = ended_mutes((*found, *beside), rules.mute, snapshot.taken_at)
@@ -50,7 +51,7 @@ def report_findings(
     except NotSupposedError as error:
         own.append(_unknown_remedies(snapshot, plan, error))
     waiting = longest_waiting(tasks_of(snapshot))
-    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), effects, waiting)
+    context = _Context(snapshot, plan, earlier, rules, known_teams(snapshot), effects, waiting, document)
     told = sorted((context.reported(finding) for finding in (*found, *own)), key=_gravity)
     return Reported(
         findings=tuple(finding for finding in told if finding.muted is None),
@@ -67,13 +68,14 @@ class _Context:
     teams: frozenset[str]
     effects: Mapping[str, PlanEffect]
     waiting: Mapping[str, str]
+    document: str
 
     def reported(self, finding: Finding) -> ReportedFinding:
         now = self.snapshot.taken_at
         told, seen = rated(finding, self.rules.severities), self.earlier.seen(finding, now)
         owners = owners_of(finding, self.teams)
         remedy = self._remedy(self.effects.get(finding.identity))
-        about = About(self.snapshot.cluster.name, finding.subject, owners, self.waiting)
+        about = About(self.snapshot.cluster.name, finding.subject, owners, self.waiting, self.document)
         return ReportedFinding(
             **{field.name: getattr(told, field.name) for field in fields(Finding)},
             teams=owners,

@@ -29,6 +29,8 @@ class About:
     """Its owners; empty for what is the administrator's."""
     waiting: Mapping[str, str]
     """Team -> the task that has waited longest, as `explain` takes it."""
+    document: str = ""
+    """The file that was used instead of the document in force; empty where none was."""
 
 
 def commands_of(finding: Finding, about: About, remedy: PlanRemedy | None = None) -> tuple[Command, ...]:
@@ -42,9 +44,9 @@ def commands_of(finding: Finding, about: About, remedy: PlanRemedy | None = None
     return tuple(command for make in makers for command in make(about))
 
 
-def plan_commands(cluster: str, outcome: Outcome, *, is_stopped: bool) -> tuple[Command, ...]:
+def plan_commands(cluster: str, outcome: Outcome, *, is_stopped: bool, document: str = "") -> tuple[Command, ...]:
     """Return what to type for the plan of an audit: what stops it, where something does, and else a run."""
-    about = About(cluster, cluster, (), {})
+    about = About(cluster, cluster, (), {}, document)
     return tuple(_plan(about) if is_stopped or outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS} else _run(about))
 
 
@@ -74,7 +76,11 @@ def _validate(about: About) -> Iterator[Command]:
 
 
 def _run(about: About) -> Iterator[Command]:
-    yield Command("Start a run, which makes the plan's changes or requests approval:", _on("reconcile", about))
+    if about.document:
+        does = "Put the document into force (with --yes), which starts a run:"
+        yield Command(does, _line("apply", "--policy", about.document))
+    else:
+        yield Command("Start a run, which makes the plan's changes or requests approval:", _on("reconcile", about))
 
 
 def _retry(about: About) -> Iterator[Command]:
@@ -82,7 +88,8 @@ def _retry(about: About) -> Iterator[Command]:
 
 
 def _plan(about: About) -> Iterator[Command]:
-    yield Command("Show the plan and what stops it:", _line("plan", "--cluster", about.cluster))
+    under = ("--policy", about.document) if about.document else ()
+    yield Command("Show the plan and what stops it:", _line("plan", "--cluster", about.cluster, *under))
 
 
 def _doctor(about: About) -> Iterator[Command]:

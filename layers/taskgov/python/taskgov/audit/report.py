@@ -48,6 +48,8 @@ class Header:
     snapshot_sha256: str
     attention_from: Severity = Severity.WARNING
     """From which severity a finding needs somebody."""
+    document: str = ""
+    """The file that was used instead of the document in force; empty where none was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,18 +47,19 @@ def audit_report(
     beside: Sequence[Finding] = (),
     starts: Starts = NO_STARTS,
     advice: Sequence[QuotaAdvice] = (),
+    document: str = "",
 ) -> Report:
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
     `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
     `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept, `advice` what the
-    record of work advises.
+    record of work advises, `document` the file that was used instead of the document in force.
     """
     plan = plan_quotas(snapshot, mode="plan")
     outside = (*beside, *advice_findings(advice))
-    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, outside)
+    found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, outside, document)
     report = build_report(snapshot, plan, cluster_usage(snapshot), found, earlier, starts)
-    return replace(report, advice=tuple(advice))
+    return replace(report, advice=tuple(advice), header=replace(report.header, document=document))
 
 
 def build_report(

@@ -17,7 +17,12 @@ def plan_tables(report: Report) -> tuple[Table, ...]:
     """Return what belongs to the plan, which comes right after the findings."""
     stopped_by = {told.partition(":")[0] for change in report.changes for told in change.stopped_by}
     is_stopped = not FOR_A_PERSON.issuperset(stopped_by)
-    commands = plan_commands(report.header.cluster_name, report.header.plan_outcome, is_stopped=is_stopped)
+    commands = plan_commands(
+        report.header.cluster_name,
+        report.header.plan_outcome,
+        is_stopped=is_stopped,
+        document=report.header.document,
+    )
     return (
         replace(CHANGES.of(enumerate(report.changes, 1)), commands=commands),
         EFFECTS.of(report.effects),
