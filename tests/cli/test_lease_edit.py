@@ -161,7 +161,22 @@ def test_of_two_leases_one_has_to_be_named(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(HEAD + f"leases:\n  - {{{ONE}, reason: one}}\n  - {{{ONE}, reason: two}}\n")
     result = lease("end", "--to", "team-a", "--from", "team-b", "-p", str(file))
-    assert (result.exit_code, "there are 2" in result.output) == (2, True)
+    assert (result.exit_code, "there are 2: they are alike" in " ".join(result.output.split())) == (2, True)
+
+
+def test_what_tells_two_leases_apart_is_named_and_ends_the_one_that_is_meant(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    later = ONE.replace("2026-12-20T09:00Z", "2027-01-20T09:00Z")
+    file.write_text(HEAD + f"leases:\n  - {{{ONE}, reason: one}}\n  - {{{later}, reason: two}}\n")
+    ended = ("end", "--to", "team-a", "--from", "team-b", "-p", str(file))
+    refused = " ".join(lease(*ended).output.replace("│", " ").split())
+    choices = [f"--type {G5} --until {end}" for end in ("2026-12-20T09:00Z", "2027-01-20T09:00Z")]
+    assert f"there are 2: choose one, with {' or '.join(choices)}" in refused
+    assert lease(*ended, *choices[1].split(), "--format", "csv").exit_code == 0
+    first, second = yaml.safe_load(file.read_text())["leases"]
+    assert (first["end"], second["end"]) == ("2026-12-20T09:00Z", "2026-11-23T10:30Z")
+    missing = lease(*ended, "--until", "soonish")
+    assert (missing.exit_code, "--until: 'soonish' is not a time" in missing.output) == (2, True)
 
 
 def test_a_document_in_json_stays_json(tmp_path: Path) -> None:

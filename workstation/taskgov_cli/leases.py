@@ -95,6 +95,7 @@ def add(  # noqa: PLR0913 - the options of a command
         str, typer.Option("--reason", help="The reason, for readers of the document.")
     ] = "temporary need",
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """Add a lease to a policy document; comments and everything else are kept. Nothing is put into force.
@@ -117,7 +118,7 @@ def add(  # noqa: PLR0913 - the options of a command
         raise typer.BadParameter("\n".join([*wrong, *_also_broken(_text(policy), lease, now)]))
     text = lease_edit.with_lease(_text(policy), lease)
     _write(policy, text, _document(policy).leases)
-    _written(policy, now, as_json=as_json)
+    _written(policy, now, form, as_json=as_json)
 
 
 @app.command()
@@ -126,7 +127,11 @@ def end(
     to: Annotated[str, typer.Option("--to", help="The team that has it.", metavar="TEAM")],
     from_: Annotated[str, typer.Option("--from", help="The team that gave it.", metavar="TEAM")],
     instance_type: Annotated[str | None, typer.Option("--type", help="Only of this instance type.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="Only the one that ends then, in UTC: 2026-11-27.", metavar="WHEN")
+    ] = None,
     *,
+    form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
     """End a lease of a policy document now; remove one that has not started. Nothing is put into force.
@@ -139,8 +144,12 @@ def end(
         for place, lease in enumerate(_document(policy).leases)
         if (lease.to, lease.from_) == (to, from_) and instance_type in {None, lease.instance_type} and lease.end > now
     ]
+    if until is not None:
+        ends = _moment_of("--until", until, now)
+        matching = [(place, lease) for place, lease in matching if lease.end == ends]
     if len(matching) != 1:
-        which = "there is none" if not matching else f"there are {len(matching)}: choose one with --type"
+        which = f"there are {len(matching)}: {_told_apart([lease for _, lease in matching])}"
+        which = which if matching else "there is none"
         raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
     [(place, lease)] = matching
     has_begun, at = lease.start < now.replace(second=0, microsecond=0), f"{now:{_MINUTE}}"
@@ -150,14 +159,32 @@ def end(
     except ValueError as error:
         raise typer.BadParameter(f"{policy} is unchanged: {error}; edit it by hand") from error
     _write(policy, changed, [kept for number, kept in enumerate(_document(policy).leases) if number != place])
-    _written(policy, now, as_json=as_json)
+    _written(policy, now, form, as_json=as_json)
 
 
-def _written(policy: Path, now: datetime, *, as_json: bool) -> None:
+def _told_apart(leases: Sequence[Lease]) -> str:
+    """Return the options that choose each of several leases, where there are such."""
+    shown = [f"--type {lease.instance_type} --until {lease.end:{_MINUTE}}" for lease in leases]
+    alike = len(shown) - len(set(shown))
+    return "they are alike: edit the document by hand" if alike else f"choose one, with {' or '.join(shown)}"
+
+
+def _moment_of(option: str, text: str, now: datetime) -> datetime:
+    try:
+        return moments.until(text, now)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from error
+
+
+def _written(policy: Path, now: datetime, form: Form, *, as_json: bool) -> None:
     """Show the leases of a document that was changed, and how it is put into force."""
-    _tell([entry_of(lease, now) for lease in _document(policy).leases], Form.TABLE, as_json=as_json)
-    if not as_json:
-        console().print(f"To put it into force: taskgov apply --policy {policy}", soft_wrap=True, markup=False)
+    _tell([entry_of(lease, now) for lease in _document(policy).leases], form, as_json=as_json)
+    if not as_json and form in {Form.TABLE, Form.WIDE}:
+        next_steps = (
+            f"To see whether the donors can give them: taskgov lease check --policy {policy} --snapshot FILE",
+            f"To put it into force: taskgov apply --policy {policy}",
+        )
+        console().print("\n".join(next_steps), soft_wrap=True, markup=False)
 
 
 def _also_broken(text: str, lease: Mapping[str, Any], now: datetime) -> Iterator[str]:
