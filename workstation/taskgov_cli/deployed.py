@@ -14,6 +14,7 @@ from taskgov.adapters.errors import translated
 from taskgov.adapters.s3 import Bucket
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.bootstrap.backends import backends
+from taskgov.contracts.orders import PLAN_ID
 from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov_cli import settings
 from taskgov_cli.cluster_names import suggesting
@@ -35,8 +36,22 @@ Cluster = Annotated[
 OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="The plan's cluster; default: all are searched.", metavar="NAME")
 ]
+
+
+def plan_id_of(text: str) -> str:
+    """Return the id of a plan. Raises `typer.BadParameter` for any other text."""
+    if not PLAN_ID.fullmatch(text):
+        raise typer.BadParameter(
+            f"{text!r} is not the id of a plan, such as plan-0123456789abcdef; they are in: taskgov history CLUSTER"
+        )
+    return text
+
+
 PlanId = Annotated[
-    str, typer.Argument(help="The plan, as the notice or `taskgov history` names it.", metavar="PLAN_ID")
+    str,
+    typer.Argument(
+        help="The plan, as the notice or `taskgov history` names it.", metavar="PLAN_ID", callback=plan_id_of
+    ),
 ]
 
 

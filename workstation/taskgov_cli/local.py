@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.text import Text
 
+from taskgov.errors import InvalidRequestError
 from taskgov_cli.grid import table
 from taskgov_cli.output import console
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from taskgov_embedded.server.account import LocalAccount
     from taskgov_embedded.server.http_server import StackServer
 
@@ -58,8 +61,14 @@ def local(
     from taskgov_embedded.server.account import LocalAccount, workers_of  # noqa: PLC0415
     from taskgov_embedded.server.http_server import StackServer  # noqa: PLC0415
 
-    workers = None if bare is None else workers_of(bare)
     reached, *others = hosts_of(address)
+    wrong = [*_not_free(address, {"--port": port, "--kubernetes-port": kubernetes_port}, [reached, *others])]
+    try:
+        workers = None if bare is None else workers_of(bare)
+    except InvalidRequestError as error:
+        wrong.append(str(error))
+    if wrong:
+        raise typer.BadParameter("\n".join(wrong))
     stopped = threading.Event()
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: stopped.set())
@@ -88,6 +97,21 @@ def bridge_address() -> str | None:
     (config, *_) = json.loads(done.stdout)
     found = config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts()))
     return found if _is_here(found) else None
+
+
+def _not_free(address: str | None, ports: dict[str, int], hosts: list[str]) -> Iterator[str]:
+    """Give what cannot be listened on: an address that is not this machine's, and ports that something else uses."""
+    if address is not None and not _is_here(address):
+        yield f"--address {address}: it is not an address of this machine"
+        return
+    for option, port in ports.items():
+        try:
+            for host in hosts:
+                with socket.socket() as trial:
+                    trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    trial.bind((host, port))
+        except OSError as error:
+            yield f"{option} {port}: {error.strerror}; choose another port, or 0 for any that is free"
 
 
 def _is_here(address: str) -> bool:

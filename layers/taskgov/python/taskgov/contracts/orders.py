@@ -5,6 +5,7 @@ after it has checked the signature: `requestContext.authorizer.iam` of a functio
 """
 
 import base64
+import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -19,7 +20,8 @@ MAX_BODY: Final = 3 * 1024 * 1024
 ClusterArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]{0,20}:(sagemaker|eks):[a-z0-9-]{1,30}:\d{12}:cluster/[A-Za-z0-9_-]{1,100}$")
 ]
-PlanId = Annotated[str, Field(pattern=r"^plan-[A-Za-z0-9-]{1,100}$")]
+PLAN_ID: Final = re.compile(r"plan-[A-Za-z0-9-]{1,100}")
+PlanId = Annotated[str, Field(pattern=f"^{PLAN_ID.pattern}$")]
 Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 
 
