@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.main import app
+from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_explain import sides
 from tests.allocation.test_loops import weight_zero
 from tests.support.lab import Lab
@@ -148,6 +149,30 @@ def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: st
         file.write_text(text)
         result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
         assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True)
+
+
+def test_a_manifest_of_a_namespace_without_a_queue_is_refused_with_the_nearest_team(
+    runner: CliRunner, snapshot: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(json.dumps(job_manifest("team-aa", "new", {"nvidia.com/gpu": "1"})))
+    for command in ("what-if", "when"):
+        result = runner.invoke(app, [command, "-s", snapshot, "--submit", str(file)])
+        words = " ".join(result.output.replace("│", " ").split())
+        assert (result.exit_code, "namespace hyperpod-ns-team-aa has no LocalQueue: did you mean team-" in words) == (
+            2,
+            True,
+        ), words
+        assert runner.invoke(app, [command, "-s", snapshot, "--submit", str(file), "--as", "team-b"]).exit_code == 0
+
+
+def test_a_manifest_that_is_not_utf_8_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_bytes(b"kind: Job  # f\xfcr team-a\n")
+    result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
+    words = " ".join(result.output.replace("│", " ").split())
+    said = "job.yaml: a manifest must be UTF-8 text, and byte 14 is not"
+    assert (result.exit_code, said in words) == (2, True), words
 
 
 def test_a_prediction_that_ends_early_says_so(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from taskgov.hyperpod.limits import WEIGHT
+from taskgov.hyperpod.names import namespace_of, team_of_namespace
 from taskgov_explain.find import nearest
 from taskgov_explain.quota_settings import COUNT, QuotaSetting, part_named
 from taskgov_explain.suppose import Hypothesis, node_problems, setting_problems, teams_of
@@ -106,7 +107,23 @@ def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[
     if team is not None and not files:
         raise ValueError(f"--as {team}: nothing is submitted; --submit FILE names the job")
     manifests = [manifest for file in files for manifest in _manifests(file)]
-    return workloads_of(manifests, snapshot, team) if files else ()
+    work = workloads_of(manifests, snapshot, team) if files else ()
+    if lost := sorted({item["metadata"]["namespace"] for item in work} - _namespaces_of(snapshot)):
+        known = sorted(teams_of(snapshot))
+        raise ValueError(
+            "\n".join(f"namespace {name} has no LocalQueue: {nearest(_team(name), known)} (--as TEAM)" for name in lost)
+        )
+    return work
+
+
+def _namespaces_of(snapshot: Snapshot) -> set[str]:
+    """Return the namespaces in which a job is queued: those of teams, and those with a LocalQueue."""
+    with_queues = {str(queue["metadata"].get("namespace")) for queue in snapshot.kueue.local_queues}
+    return with_queues | set(map(namespace_of, teams_of(snapshot)))
+
+
+def _team(namespace: str) -> str:
+    return team_of_namespace(namespace) or namespace
 
 
 def _manifests(file: Path) -> list[dict[str, Any]]:
