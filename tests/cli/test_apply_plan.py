@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangeResult
 from taskgov.services.apply_change import ApplyChange
+from taskgov_embedded.aws_api.aws_requests import Call
 from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import (
@@ -145,16 +146,33 @@ def test_a_plan_that_was_left_unwritten_is_written_under_the_lock_and_recorded(p
     plan = last_plan()
     assert "Nothing was written" in taskgov("apply", plan).stdout
     assert planned.quotas() == {}
+    before = len(planned.stack.calls)
     answer = data("apply", plan, "--yes")
     assert (answer["ended"]["outcome"], counts(planned)) == ("applied", AFTER)
+    assert_on_record_before_the_first_write(planned.stack.calls[before:], "apply", plan)
     run = next(run for run in data("history", "ml-cluster") if run["outcome"] == "applied")
     assert (run["applied"], run["cause"]["what"]) == (2, f"plan {plan} applied by hand")
     assert (run["planId"], answer["ended"]["planId"], answer["plan"]["planId"]) == (plan, plan, plan)
     assert run["cause"]["by"] == "arn:aws:iam::111122223333:user/operator"
     planned.stack.run_until_quiet()
     assert data("history", "ml-cluster")[0]["outcome"] == "nothing-to-do"  # the stack sees what it would have done
+    before = len(planned.stack.calls)
     rolled = data("rollback", plan, "--yes")
     assert (rolled["written"], rolled["error"]) == (2, None)
+    assert_on_record_before_the_first_write(planned.stack.calls[before:], "rollback", plan)
+
+
+def assert_on_record_before_the_first_write(calls: Sequence[Call], action: str, plan: str) -> None:
+    """Check that the function that AWS tells the caller kept the order before anything was written."""
+    kinds = ("sagemaker:Create", "sagemaker:Update", "sagemaker:Delete")
+    first_write = next(number for number, call in enumerate(calls) if call.action.startswith(kinds))
+    orders = [
+        call
+        for call in calls[:first_write]
+        if call.action in {"dynamodb:PutItem", "dynamodb:UpdateItem"} and f"'{action}'" in str(call.params)
+    ]
+    assert orders, f"no order to {action} was kept before the first write"
+    assert all("TakeOrder" in call.principal.name and plan in str(call.params) for call in orders)
 
 
 def test_a_plan_that_was_taken_back_is_written_again_under_the_same_name(planned: World) -> None:
