@@ -97,6 +97,13 @@ def test_what_the_machine_lacks_is_named(settings: dict[str, str], words: str, t
     assert "Traceback" not in ended.stderr
 
 
+def test_a_file_of_aws_settings_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("no section\n")
+    ended = run(["status", "--cluster", "ml-cluster"], tmp_path, {"AWS_DEFAULT_REGION": "us-east-1"})
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"{tmp_path / 'config'}: correct the file, or AWS_CONFIG_FILE" in ended.stderr
+
+
 def test_a_live_cluster_without_credentials_says_how_to_get_them(tmp_path: Path) -> None:
     nothing = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"}
     ended = run(

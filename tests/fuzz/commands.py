@@ -88,6 +88,8 @@ ENVIRONMENTS: Final[tuple[dict[str, str | None], ...]] = (
     {"TASKGOV_CONFIG": "{folder}"},
     {"TASKGOV_CLUSTER": "ml-cluster", "TASKGOV_STACK": "taskgov", "TASKGOV_CONTEXT": "x"},
     {"TASKGOV_CLUSTER": "\x1b[31m", "TASKGOV_STACK": "\x00"[:0] + "a b"},
+    {"KUBECONFIG": "{latin}", "TASKGOV_CLUSTER": "ml-cluster", "TASKGOV_CONTEXT": "x"},
+    {"KUBECONFIG": "{list}", "TASKGOV_CLUSTER": "ml-cluster", "TASKGOV_CONTEXT": "x"},
     {"TASKGOV_FORMAT": "csv"},
     {"TASKGOV_FORMAT": "odd"},
     {"TASKGOV_POLICY": "{truncated}"},

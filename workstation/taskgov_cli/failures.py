@@ -65,6 +65,7 @@ def _ending_of_sdk(error: Exception) -> tuple[int, str] | None:
         aws.NoRegionError: "no Region is set: set AWS_DEFAULT_REGION, or `region` in the profile",
         aws.InvalidRegionError: "{error}: correct AWS_DEFAULT_REGION, or `region` in the profile",
         aws.ProfileNotFound: "{error}: correct AWS_PROFILE, or see `aws configure list-profiles`",
+        aws.ConfigParseError: "{error}: correct the file, or AWS_CONFIG_FILE",
     }
     if type(error) in settings:
         return NOT_UNDERSTOOD, settings[type(error)].format(error=str(error).rstrip("."))
