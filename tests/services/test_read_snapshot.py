@@ -296,7 +296,7 @@ class TestAClusterThatCannotBeRead:
         ("error", "said"),
         [
             (UpstreamError("403 Forbidden"), "UpstreamError: 403 Forbidden"),
-            (NotFoundError("no Kueue"), "NotFoundError: no Kueue"),
+            (NotFoundError("no Kueue"), "Error: no Kueue"),
             (KeyError("ClusterName"), "the answer cannot be read (KeyError at "),
         ],
     )

@@ -40,6 +40,14 @@ class NotFoundError(GovernanceError):
     refusal = "not-found"
 
 
+class KueueMissingError(NotFoundError):
+    """The API server lists no version of Kueue: it is not installed, or the server has only just been restarted."""
+
+
+class NothingToReadError(NotFoundError):
+    """The cluster is gone, or has neither Kueue nor anything that governs it: no failure of a schedule."""
+
+
 class ConflictError(GovernanceError):
     """Somebody else changed it meanwhile (a stale TargetVersion): read again, plan again, never force."""
 

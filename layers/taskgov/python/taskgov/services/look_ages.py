@@ -11,6 +11,7 @@ from taskgov.ports import Clock, DocumentStore, Meter, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import Failures
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
+from taskgov.services.nothing_to_read import DELETING
 from taskgov.snapshot.model import ClusterFacts
 
 
@@ -65,4 +66,4 @@ class LookAges:
 
 
 def _exists(cluster: ClusterFacts) -> bool:
-    return cluster.eks_arn is not None and cluster.status != "Deleting"
+    return cluster.eks_arn is not None and cluster.status != DELETING
