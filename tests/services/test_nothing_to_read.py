@@ -169,7 +169,9 @@ def test_a_cluster_that_was_deleted_since_it_was_listed_is_no_failure() -> None:
         world.audit()
 
 
-def test_a_cluster_that_is_deleted_between_two_calls_of_a_measurement_is_no_failure() -> None:
+def test_a_cluster_that_is_deleted_between_two_calls_of_a_measurement_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = World()
     described = iter(world.cluster.hyperpod.descriptions)
 
@@ -179,16 +181,16 @@ def test_a_cluster_that_is_deleted_between_two_calls_of_a_measurement_is_no_fail
         except StopIteration:
             raise NotFoundError("describe cluster ml-cluster: ResourceNotFound") from None
 
-    world.cluster.hyperpod.describe_cluster = describe_once  # type: ignore[method-assign]
+    monkeypatch.setattr(world.cluster.hyperpod, "describe_cluster", describe_once)
     assert world.measure() == []
 
 
-def test_whether_it_is_governed_is_asked_only_where_kueue_is_missing() -> None:
+def test_whether_it_is_governed_is_asked_only_where_kueue_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 
     def asked(*_: Any) -> Any:
         raise ThrottledError("read policies/ml-cluster.yaml")
 
-    world.cluster.documents.policy = asked  # type: ignore[method-assign]
+    monkeypatch.setattr(world.cluster.documents, "policy", asked)
     assert world.estimate() == []
     assert world.lacks("kueue_objects", NO_KUEUE).estimate()[0][2] == "ThrottledError"
