@@ -30,6 +30,10 @@ class InvalidRequestError(GovernanceError):
         self.violations = violations
 
 
+class NoClusterNamedError(InvalidRequestError):
+    """A policy document names no cluster that it could govern: it is empty, damaged, or named after another cluster."""
+
+
 class MalformedEventError(InvalidRequestError):
     """An event of a known kind lacks what it is documented to have: it goes to the dead-letter queue."""
 
