@@ -21,7 +21,14 @@ from cryptography.x509.oid import NameOID
 
 from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.kubernetes.connection import _parts_of
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import (
+    GovernanceError,
+    InvalidRequestError,
+    KueueMissingError,
+    NotFoundError,
+    ThrottledError,
+    UpstreamError,
+)
 from taskgov.ports import ClusterAccess, KubernetesApi
 from taskgov.snapshot.kueue_manager import MANAGER
 from taskgov.snapshot.model import KueueObjects
@@ -259,8 +266,8 @@ def test_an_older_kueue_is_read_in_its_own_version(given: Given) -> None:
     assert objects.cluster_queues[0]["spec"] == {"cohort": "shared-pool"}
 
 
-def test_a_cluster_without_kueue_is_not_found(given: Given) -> None:
-    with given.server(versions_served=("v1",)) as server, pytest.raises(NotFoundError, match="is Kueue installed"):
+def test_a_cluster_that_serves_no_kueue_says_that_it_is_missing(given: Given) -> None:
+    with given.server(versions_served=("v1",)) as server, pytest.raises(KueueMissingError, match="is Kueue installed"):
         given.reader(server.url).kueue_objects(CLUSTER)
 
 
@@ -396,7 +403,7 @@ def test_without_credentials_no_token_is_made(given: Given, monkeypatch: pytest.
 def test_the_twin_without_kueue_says_so(given: Given) -> None:
     twin = InMemoryKubernetes()
     twin.put(CLUSTER, {"nodes": []})
-    with pytest.raises(NotFoundError, match="Kueue is not installed"):
+    with pytest.raises(KueueMissingError, match="Kueue is not installed"):
         twin.kueue_objects(CLUSTER)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from taskgov.backends.backends import Backends
 from taskgov.backends.registry import BACKENDS, Reach, Row, backend_of, backends
-from taskgov.errors import NotFoundError
+from taskgov.errors import NoClusterNamedError, NotFoundError
 from taskgov.policy.backends import Backend
 from taskgov.ports import ClusterBackend
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
@@ -107,6 +107,35 @@ def test_a_name_is_sagemakers_first_and_then_a_documents(world: World) -> None:
     with pytest.raises(NotFoundError):
         world.backends.describe_cluster("nobody")
     assert world.backends.cluster_nodes(EKS) == []
+
+
+HYPERPOD = "arn:aws:sagemaker:us-east-1:111122223333:cluster/deletedmlxyz"
+NO_CLUSTER = {
+    "empty": "",
+    "a comment": "# truncated",
+    "no cluster": "teams: []",
+    "not readable": "[",
+    "the ARN is lost": "cluster: {name: plain, backend: kueue}",
+    "backend and ARN are lost": "cluster: {name: plain}",
+    "a HyperPod cluster with the backend of others": f"cluster: {{name: plain, arn: '{HYPERPOD}', backend: kueue}}",
+    "a HyperPod cluster of another name": f"cluster: {{name: other, arn: '{HYPERPOD}'}}",
+}
+
+
+@pytest.mark.parametrize("text", NO_CLUSTER.values(), ids=NO_CLUSTER.keys())
+def test_a_document_that_names_no_cluster_is_a_mistake_and_no_deleted_cluster(text: str, world: World) -> None:
+    world.documents.put("policies/plain.yaml", text.encode(), "")
+    with pytest.raises(NoClusterNamedError, match=r"policies/plain\.yaml names no cluster"):
+        world.backends.describe_cluster("plain")
+
+
+@pytest.mark.parametrize("text", [f"cluster: {{name: plain, arn: '{HYPERPOD}'}}", f"cluster: {{arn: '{HYPERPOD}'}}"])
+def test_the_document_of_a_hyperpod_cluster_that_was_deleted_names_one_that_is_not_found(
+    text: str, world: World
+) -> None:
+    world.documents.put("policies/plain.yaml", text.encode(), "")
+    with pytest.raises(NotFoundError):
+        world.backends.describe_cluster("plain")
 
 
 def test_the_arn_says_who_keeps_the_quotas(world: World) -> None:

@@ -12,7 +12,14 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report
 from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import (
+    GovernanceError,
+    InvalidRequestError,
+    NotFoundError,
+    NothingToReadError,
+    ThrottledError,
+    UpstreamError,
+)
 from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 from tests.support.clusters import G5, GPU, GovernedCluster
@@ -149,7 +156,7 @@ def test_the_report_shows_the_same_standing_as_the_metrics() -> None:
 
 def test_a_cluster_that_is_gone_is_an_error_and_one_that_cannot_be_read_is_an_answer() -> None:
     world = a_calm_world()
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NothingToReadError):
         world.audit("arn:aws:sagemaker:us-east-1:111122223333:cluster/gone00000000")
     world.cluster.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
     answer = world.ask()

@@ -8,6 +8,7 @@ import pytest
 
 from taskgov.errors import ThrottledError, UpstreamError
 from taskgov.ports import PolicyText
+from taskgov.services.kept_look import keep_look
 from taskgov.services.look_ages import LookAges
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
 from taskgov.services.take_snapshot import cluster_facts
@@ -24,6 +25,7 @@ from tests.support.memory import (
 )
 
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
+EKS = "arn:aws:eks:us-east-1:111122223333:cluster/plain"
 
 
 class World:
@@ -106,6 +108,42 @@ def test_a_cluster_that_cannot_be_described_continues_ageing(world: World) -> No
     world.look_after()
     world.undescribed.append(world.clusters.pop().arn)
     assert world.ages() == {"ml-cluster": 0, ALL_CLUSTERS: 3 * 3600}
+
+
+@pytest.mark.parametrize("named", ["plain", EKS])
+def test_an_eks_cluster_that_cannot_be_described_continues_ageing_by_the_name_of_its_document(
+    world: World, named: str
+) -> None:
+    """The fan-out has no ARN of it."""
+    world.clusters = [facts("plain", EKS, eks_arn=EKS)]
+    world.documents.put("policies/plain.yaml", b"", "application/yaml")
+    world.ages()
+    world.clock.advance(hours=1)
+    keep_look(world.state, world.clusters.pop(), world.clock.now())
+    world.undescribed.append(named)
+    world.clock.advance(hours=3)
+    assert world.ages() == {ALL_CLUSTERS: 3 * 3600}
+
+
+def test_an_eks_cluster_that_no_run_has_read_continues_ageing_from_the_first_time_it_was_seen(world: World) -> None:
+    world.clusters = [facts("plain", EKS, eks_arn=EKS)]
+    world.documents.put("policies/plain.yaml", b"", "application/yaml")
+    world.ages()
+    world.clock.advance(hours=3)
+    world.clusters = []
+    world.undescribed.append("plain")
+    assert world.ages() == {ALL_CLUSTERS: 3 * 3600}
+
+
+def test_no_look_at_a_hyperpod_cluster_is_kept_by_name(world: World) -> None:
+    """Its document may outlast it, and names a cluster then that is looked at no more."""
+    keep_look(world.state, facts(), NOON)
+    assert (world.state.last_look(CLUSTER_ARN), world.state.last_look("ml-cluster")) == (NOON, None)
+
+
+def test_a_cluster_of_unknown_age_leaves_the_alarm_without_a_value(world: World) -> None:
+    world.clusters, world.undescribed = [], ["plain"]
+    assert world.ages() == {}
 
 
 def test_a_cluster_that_was_never_described_is_not_known_to_be_governed(world: World) -> None:

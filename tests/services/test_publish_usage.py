@@ -17,7 +17,13 @@ from taskgov.contracts.steps import (
     ReadSnapshotRequest,
     WroteChanges,
 )
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import (
+    GovernanceError,
+    InvalidRequestError,
+    NotFoundError,
+    ThrottledError,
+    UpstreamError,
+)
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.happenings import RECENT
@@ -199,11 +205,6 @@ def test_that_no_cluster_can_be_measured_is_reported_for_each_and_is_no_error_of
     result = replace(world.use_case, take_snapshot=take)(PublishUsageRequest())
     assert (result.published, result.unreadable) == (0, 2)
     assert len(world.failures.reported) == 2
-
-
-def test_a_cluster_without_kueue_or_gone_since_it_was_listed_is_no_failure() -> None:
-    world = a_world()
-    assert publish_with_a_second_cluster(world, NotFoundError("is Kueue installed?")) == len(world.meter.recorded)
 
 
 def test_each_preemption_is_counted_once_however_often_usage_is_published() -> None:

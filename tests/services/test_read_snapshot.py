@@ -277,6 +277,13 @@ def test_a_look_is_kept_only_when_it_was_successful_to_its_end(world: World, mon
     assert world.state.last_look(CLUSTER_ARN) == NOON
 
 
+def test_a_look_at_an_eks_cluster_is_kept_by_its_name_too(world: World) -> None:
+    """A schedule has no ARN of it: it names the document."""
+    world.hyperpod.descriptions[0]["Orchestrator"]["Eks"]["ClusterArn"] = CLUSTER_ARN
+    world.read()
+    assert (world.state.last_look(CLUSTER_ARN), world.state.last_look("ml-cluster")) == (NOON, NOON)
+
+
 class TestAClusterThatCannotBeRead:
     """It is answered, not raised: the alarms of the function and of the state machine are not for it."""
 
@@ -296,7 +303,7 @@ class TestAClusterThatCannotBeRead:
         ("error", "said"),
         [
             (UpstreamError("403 Forbidden"), "UpstreamError: 403 Forbidden"),
-            (NotFoundError("no Kueue"), "NotFoundError: no Kueue"),
+            (NotFoundError("no Kueue"), "Error: no Kueue"),
             (KeyError("ClusterName"), "the answer cannot be read (KeyError at "),
         ],
     )

@@ -1,5 +1,7 @@
 """Comparing what the plan wants with what holds."""
 
+from collections.abc import Callable
+
 import pytest
 
 from taskgov.allocation.codec import plan_to_json
@@ -7,10 +9,12 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import refused_write
 from taskgov.contracts.steps import VerifyPlanRequest, VerifyPlanResult
 from taskgov.errors import LockLostError
+from taskgov.hyperpod.model import ComputeQuota
 from taskgov.ports import LOCK_SECONDS
 from taskgov.services.plan_path import Direction
 from taskgov.services.verify_plan import VerifyPlan
 from taskgov.snapshot.records import RefusalError
+from taskgov.snapshot.unreadable import COMPUTE_QUOTA, SCHEDULER_CONFIG, UnreadableObject, UnreadableObjectError
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -62,6 +66,62 @@ def test_a_settled_quota_that_holds_what_was_written_matches(hyperpod: InMemoryH
 
 def test_items_of_the_table_that_cannot_be_read_do_not_hold_up_the_others(hyperpod: InMemoryHyperPod) -> None:
     assert verify(hyperpod, CHANGE, state=InMemoryState(unreadable=UNREADABLE)) == VerifyPlanResult(settled=True)
+
+
+ODD_ELSEWHERE = UnreadableObject(COMPUTE_QUOTA, "quota0000009", "ComputeQuotaConfig: 7 is no structure")
+
+
+def test_a_quota_that_cannot_be_read_does_not_hold_up_the_others(hyperpod: InMemoryHyperPod) -> None:
+    hyperpod.odd.append(ODD_ELSEWHERE)
+    gone = deletion(1, "team-b", "quota0000008", 1)
+    assert verify(hyperpod, CHANGE, gone) == VerifyPlanResult(settled=True)
+
+
+def test_of_a_quota_that_cannot_be_read_it_is_not_known_whether_it_took_effect(
+    hyperpod: InMemoryHyperPod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hyperpod.create_quota(CLUSTER_ARN, "team-b", instances(1), target("team-b"))
+    ((_, mine), (_, other)) = hyperpod.stored.items()
+    hyperpod.odd.append(UnreadableObject(COMPUTE_QUOTA, mine.compute_quota_id, "odd"))
+    monkeypatch.setattr(hyperpod, "quota", unreadable_quota(hyperpod, mine.compute_quota_id))
+    del hyperpod.stored[mine.compute_quota_id]
+    for change in (CHANGE, deletion(0, "team-a", mine.compute_quota_id, 1)):
+        result = verify(hyperpod, change, update(1, "team-b", other.compute_quota_id, 2, 1))
+        text = f"team-a: it is not known what stands: ComputeQuota {mine.compute_quota_id}: odd (it cannot be read)"
+        assert result == VerifyPlanResult(settled=True, problems=(text,))
+
+
+def test_what_was_created_and_has_no_record_may_be_the_quota_that_cannot_be_read(hyperpod: InMemoryHyperPod) -> None:
+    hyperpod.odd.append(ODD_ELSEWHERE)
+    assert "not known what stands: ComputeQuota quota0000009" in verify(hyperpod, creation(0, "team-c", 1)).problems[0]
+
+
+def test_of_a_cluster_policy_that_cannot_be_read_it_is_not_known_whether_it_took_effect(
+    hyperpod: InMemoryHyperPod,
+) -> None:
+    hyperpod.odd.append(UnreadableObject(SCHEDULER_CONFIG, "policy000001", "odd"))
+    result = verify(hyperpod, CHANGE, policy_change(1, None, policy(training=70)))
+    assert ["ClusterSchedulerConfig policy000001: odd" in problem for problem in result.problems] == [True]
+
+
+def test_a_quota_that_is_listed_and_cannot_be_described_is_judged_by_the_list(
+    hyperpod: InMemoryHyperPod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_status(hyperpod, "UpdateFailed", "the add-on did not answer")
+    monkeypatch.setattr(hyperpod, "quota", unreadable_quota(hyperpod, "quota0000001"))
+    assert len(verify(hyperpod, CHANGE).refused) == 1
+
+
+def unreadable_quota(hyperpod: InMemoryHyperPod, quota_id: str) -> Callable[[str], ComputeQuota]:
+    """Return how quotas are described of which one has another form."""
+    described = hyperpod.quota
+
+    def quota(compute_quota_id: str) -> ComputeQuota:
+        if compute_quota_id == quota_id:
+            raise UnreadableObjectError(UnreadableObject(COMPUTE_QUOTA, quota_id, "odd"))
+        return described(compute_quota_id)
+
+    return quota
 
 
 @pytest.mark.parametrize("status", ["Creating", "Updating", "Deleting"])

@@ -64,7 +64,15 @@ def test_a_plain_eks_cluster_is_audited_by_the_name_of_its_document() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    ["ThrottledError", "UpstreamError", "InvalidRequestError", "KeyError", "Sandbox.Timedout", "States.Timeout"],
+    [
+        "NotFoundError",
+        "ThrottledError",
+        "UpstreamError",
+        "InvalidRequestError",
+        "KeyError",
+        "Sandbox.Timedout",
+        "States.Timeout",
+    ],
 )
 def test_a_cluster_that_cannot_be_audited_turns_nothing_red_but_its_own_metric(error: str) -> None:
     audit = Audit(failing(error))
@@ -102,8 +110,8 @@ def test_a_missed_audit_that_cannot_be_counted_fails_the_execution() -> None:
     )
 
 
-def test_a_cluster_that_was_deleted_meanwhile_is_no_failure() -> None:
-    audit = Audit(failing("NotFoundError"))
+def test_a_cluster_that_was_deleted_meanwhile_or_has_nothing_to_read_is_no_failure() -> None:
+    audit = Audit(failing("NothingToReadError"))
     assert (audit.run().output, audit.metrics) == ({"audited": True, "findings": 0, "muted": 0}, [])
 
 

@@ -301,9 +301,12 @@ def test_what_fails_and_cannot_be_counted_fails_the_execution_after_the_others(w
     )
 
 
-def test_a_cluster_that_was_deleted_meanwhile_is_no_failure() -> None:
+@pytest.mark.parametrize("work", ["usage", "starts"])
+def test_a_function_that_does_not_find_what_it_needs_is_its_clusters_own_metric(work: str) -> None:
+    """The functions say by themselves that a cluster was deleted meanwhile: whatever else is not found is a failure."""
     fan_out = FanOut([page("a", "b")], begin=failing("b", "NotFoundError"))
-    assert (fan_out.run("usage").error, fan_out.metrics) == (None, [])
+    assert fan_out.run(work).error is None
+    assert fan_out.metrics == [counted(CLUSTER_UNREADABLE.name, "b")]
 
 
 @WORKS

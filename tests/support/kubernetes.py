@@ -9,7 +9,7 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_runtime_class,
     trimmed_workload,
 )
-from taskgov.errors import GovernanceError, NotFoundError
+from taskgov.errors import GovernanceError, KueueMissingError, NotFoundError
 from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.manager import settings_in
@@ -36,10 +36,10 @@ class InMemoryKubernetes:
         return [trimmed_node(node) for node in self._of(cluster).get("nodes", ())]
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
-        """Return Kueue's objects, by namespace and name; NotFoundError when `clusterqueues` was never put."""
+        """Return Kueue's objects, by namespace and name; KueueMissingError when `clusterqueues` was never put."""
         objects = self._of(cluster)
         if "clusterqueues" not in objects:
-            raise NotFoundError(f"{cluster.eks_cluster_arn}: Kueue is not installed")
+            raise KueueMissingError(f"{cluster.eks_cluster_arn}: Kueue is not installed")
 
         def all_of(plural: str) -> tuple[KubernetesObject, ...]:
             return tuple(map(trimmed, objects.get(plural, ())))

@@ -405,11 +405,11 @@ class InMemoryState:
     def authorship(self, cluster_name: str, version: str) -> Authorship | None:
         return self.authors.get((cluster_name, version))
 
-    def last_look(self, cluster_arn: str) -> datetime | None:
-        return self.looks.get(cluster_arn)
+    def last_look(self, cluster: str) -> datetime | None:
+        return self.looks.get(cluster)
 
-    def record_look(self, cluster_arn: str, at: datetime) -> None:
-        self.looks[cluster_arn] = at
+    def record_look(self, cluster: str, at: datetime) -> None:
+        self.looks[cluster] = at
 
     def cluster_of(self, resource_id: str) -> str | None:
         return self.owners.get(resource_id)

@@ -30,6 +30,10 @@ class InvalidRequestError(GovernanceError):
         self.violations = violations
 
 
+class NoClusterNamedError(InvalidRequestError):
+    """A policy document names no cluster that it could govern: it is empty, damaged, or named after another cluster."""
+
+
 class MalformedEventError(InvalidRequestError):
     """An event of a known kind lacks what it is documented to have: it goes to the dead-letter queue."""
 
@@ -38,6 +42,14 @@ class NotFoundError(GovernanceError):
     """A cluster, quota or document that was named does not exist."""
 
     refusal = "not-found"
+
+
+class KueueMissingError(NotFoundError):
+    """The API server lists no version of Kueue: it is not installed, or the server has only just been restarted."""
+
+
+class NothingToReadError(NotFoundError):
+    """The cluster is gone, or has neither Kueue nor anything that governs it: no failure of a schedule."""
 
 
 class ConflictError(GovernanceError):

@@ -82,9 +82,9 @@ def turn(cluster_arn: str) -> ItemKey:
     return _of_cluster(cluster_arn, "TELLING")
 
 
-def look(cluster_arn: str) -> ItemKey:
-    """Return the key of when a run last read the cluster."""
-    return _of_cluster(cluster_arn, "LOOK")
+def look(cluster: str) -> ItemKey:
+    """Return the key of when a run last read the cluster (ARN, or the name of an EKS cluster's document)."""
+    return _of_cluster(cluster, "LOOK")
 
 
 def owner(quota_id: str) -> ItemKey:

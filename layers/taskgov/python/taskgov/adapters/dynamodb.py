@@ -158,14 +158,14 @@ class Table(Coordination):
         with translated(f"forget the refused write of {subject}"):
             self._table.delete_item(Key=keys.refused(cluster_arn, subject))
 
-    def last_look(self, cluster_arn: str) -> datetime | None:
+    def last_look(self, cluster: str) -> datetime | None:
         """Return when the cluster was last read without an error, or None."""
-        item = self._item(keys.look(cluster_arn))
+        item = self._item(keys.look(cluster))
         return read(item, lambda found: moment(found["at"])) if item else None
 
-    def record_look(self, cluster_arn: str, at: datetime) -> None:
+    def record_look(self, cluster: str, at: datetime) -> None:
         """Keep when the cluster was read without an error."""
-        self._put({**keys.look(cluster_arn), "at": at.isoformat()})
+        self._put({**keys.look(cluster), "at": at.isoformat()})
 
     def record_run(self, record: RunRecord) -> None:
         """Keep the record of a run."""

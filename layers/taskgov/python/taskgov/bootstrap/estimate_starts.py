@@ -29,7 +29,7 @@ def estimate_starts() -> EstimateStarts:
     settings = EstimateStartsSettings.from_env()
     documents = RememberingBucket(aws.s3(), settings.bucket_name)
     return EstimateStarts(
-        read_queue=ReadQueue(backends(documents), KubernetesReader(connections()), SystemClock()),
+        read_queue=ReadQueue(backends(documents), KubernetesReader(connections()), SystemClock(), documents),
         documents=documents,
         work=RecordedWork(documents),
         failures=ReportedFailures(logger, EmbeddedMetrics()),

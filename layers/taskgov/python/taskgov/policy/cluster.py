@@ -3,6 +3,7 @@
 from typing import Any
 
 from taskgov.hyperpod.cluster_arn import EKS_ARN
+from taskgov.hyperpod.limits import CLUSTER_ARN, matcher
 from taskgov.policy.backends import EKS_BACKENDS, Backend
 from taskgov.policy.text import read_text
 
@@ -50,6 +51,22 @@ def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
         arn = eks_arn_in(cluster)
         return arn if arn is not None and arn.endswith(f"/{name}") else None
     return found[0]
+
+
+def names_hyperpod_cluster(text: str | bytes, name: str) -> bool:
+    """Return whether a document of this name names a HyperPod cluster, whether or not there is one.
+
+    Example:
+        >>> arn = "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"
+        >>> [names_hyperpod_cluster(f"cluster: {{name: ml, arn: '{arn}'}}", name) for name in ("ml", "other")]
+        [True, False]
+
+    """
+    cluster = (read_text(text).data or {}).get("cluster")
+    if not isinstance(cluster, dict) or names_eks_backend(cluster) or cluster.get("name", name) != name:
+        return False
+    arn = cluster.get("arn")
+    return isinstance(arn, str) and bool(matcher(CLUSTER_ARN.pattern)(arn))
 
 
 def eks_arn_in(cluster: Any) -> str | None:

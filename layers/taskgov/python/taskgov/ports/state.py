@@ -127,11 +127,14 @@ class StateStore(Protocol):
         """Let the writes of a subject be tried again; nothing happens when none was refused."""
         ...
 
-    def last_look(self, cluster_arn: str) -> datetime | None:
-        """Return when the cluster was last read without an error, or first waited for that; None if never."""
+    def last_look(self, cluster: str) -> datetime | None:
+        """Return when the cluster was last read without an error, or first waited for that; None if never.
+
+        It is given by its ARN; an EKS cluster also by the name of its document.
+        """
         ...
 
-    def record_look(self, cluster_arn: str, at: datetime) -> None:
+    def record_look(self, cluster: str, at: datetime) -> None:
         """Keep when the cluster was read without an error, or since when that is waited for."""
         ...
 

@@ -19,7 +19,7 @@ from taskgov.contracts.steps import (
     Pointer,
     ReportPointers,
 )
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, NothingToReadError, UpstreamError
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.advise_quotas import AdviseQuotas
@@ -49,13 +49,15 @@ class AuditCluster:
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable:
         """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
 
+        Raises NothingToReadError for a cluster that is gone, or has no Kueue and is not governed.
+
         The cluster's own notice comes last: when it cannot be sent the audit fails, and its next try sends it. A topic
         of a team that cannot be notified does not fail the audit; the cluster's notice and a metric say so.
         """
         try:
             snapshot = self.take_snapshot(request.cluster_arn)
         except GovernanceError as error:
-            if isinstance(error, NotFoundError) or not error.cluster_unreadable:
+            if isinstance(error, NothingToReadError) or not error.cluster_unreadable:
                 raise
             return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
         name = snapshot.cluster.name
@@ -135,7 +137,7 @@ class AuditCluster:
             self.notices.send(notice.subject, notice.text)
         except Exception as error:
             self.state.forget_once(snapshot.cluster.arn, _identity(claim))
-            if isinstance(error, NotFoundError):  # of an audit, it says that the cluster is gone
+            if isinstance(error, NotFoundError):  # such as a topic that was deleted: tried again, as all else of SNS
                 raise UpstreamError(str(error)) from error
             raise
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Final
 
 from taskgov.contracts.steps import EstimateStartsRequest, EstimateStartsResult
-from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError
+from taskgov.errors import ConflictError, InvalidRequestError, NothingToReadError
 from taskgov.estimates.all_waiting import digest_of, draw_all, waiting_of
 from taskgov.estimates.history import basis_of, of_record
 from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
@@ -52,7 +52,7 @@ class EstimateStarts:
     """Outcomes are kept for so many days (`HistoryDays`)."""
 
     def __call__(self, request: EstimateStartsRequest) -> EstimateStartsResult:
-        """Return how many wait and have an estimate; a cluster without Kueue, or gone, has none.
+        """Return how many wait and have an estimate; one that is gone, or without Kueue and document, has none.
 
         What fails is reported, and does not make the function fail: the next run tries again.
         """
@@ -61,7 +61,7 @@ class EstimateStarts:
             snapshot = self.read_queue(request.cluster_arn)
             name = snapshot.cluster.name
             return self._look(snapshot)
-        except (NotFoundError, ConflictError):  # it is gone; or another run at the same time was faster
+        except (NothingToReadError, ConflictError):  # it is gone; or another run at the same time was faster
             return EstimateStartsResult()
         except Exception as error:  # noqa: BLE001 - whatever a cluster does is its own; it is reported
             self.failures.report(name, "estimate when jobs start", error)

@@ -10,7 +10,9 @@ from datetime import datetime
 from taskgov.ports import Clock, DocumentStore, Meter, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import Failures
+from taskgov.services.kept_look import keep_look
 from taskgov.services.metric_catalogue import ALL_CLUSTERS
+from taskgov.services.nothing_to_read import DELETING
 from taskgov.snapshot.model import ClusterFacts
 
 
@@ -40,14 +42,18 @@ class LookAges:
             self.meter.record(cluster.name, [metric.SECONDS_SINCE_LOOK.of(age)])
         self.none_older_than(age or 0)
 
-    def publish_undescribed(self, arn: str) -> None:
-        """Measure the age of a cluster that could not be described now: it was governed when it was read."""
+    def publish_undescribed(self, cluster: str) -> None:
+        """Measure the age of a cluster (ARN or name) that could not be described: it was governed when it was read.
+
+        One that was never read has no age: no value is published, because 0 would say that it was just read.
+        """
         try:
-            last = self.state.last_look(arn)
+            last = self.state.last_look(cluster)
         except Exception as error:  # noqa: BLE001 - the cluster is reported already; so is this
-            self.failures.report(arn.rpartition("/")[2], "read when it was last looked at", error)
+            self.failures.report(cluster.rpartition("/")[2], "read when it was last looked at", error)
             return
-        self.none_older_than(self._since(last) if last else 0)
+        if last is not None:
+            self.none_older_than(self._since(last))
 
     def none_older_than(self, age: float) -> None:
         """Publish an age for all clusters together."""
@@ -57,7 +63,7 @@ class LookAges:
         last = self.state.last_look(cluster.arn)
         if last is None:
             last = self.clock.now()
-            self.state.record_look(cluster.arn, last)
+            keep_look(self.state, cluster, last)
         return self._since(last)
 
     def _since(self, last: datetime) -> float:
@@ -65,4 +71,4 @@ class LookAges:
 
 
 def _exists(cluster: ClusterFacts) -> bool:
-    return cluster.eks_arn is not None and cluster.status != "Deleting"
+    return cluster.eks_arn is not None and cluster.status != DELETING

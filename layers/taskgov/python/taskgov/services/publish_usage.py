@@ -14,7 +14,7 @@ from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
 from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
-from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, NothingToReadError, UpstreamError
 from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter, Notices, StateStore
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
@@ -155,7 +155,7 @@ class PublishUsage:
         )
 
     def _look(self, cluster: str) -> PublishUsageResult:
-        """Measure one cluster (ARN, or the name of its document); one without EKS or Kueue, or gone, has no usage.
+        """Measure one cluster (ARN, or the name of its document); one without EKS, or nothing to read, has no usage.
 
         What fails is reported, and does not make the function fail.
         """
@@ -171,7 +171,7 @@ class PublishUsage:
         self._ages.publish(facts)
         try:
             return PublishUsageResult(published=self._watch(facts.arn) if facts.eks_arn else 0)
-        except NotFoundError:
+        except NothingToReadError:
             return PublishUsageResult(published=0)
         except Exception as error:  # noqa: BLE001 - as above
             self.failures.report(facts.name, "measure the usage", error)

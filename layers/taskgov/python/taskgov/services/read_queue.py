@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskgov.errors import InvalidRequestError
-from taskgov.ports import Clock, ClusterAccess, ClusterBackend, KubernetesApi
+from taskgov.ports import Clock, ClusterAccess, ClusterBackend, DocumentStore, KubernetesApi
+from taskgov.services.nothing_to_read import describing, reading_of
 from taskgov.services.reading import reading
 from taskgov.services.take_snapshot import cluster_facts
 from taskgov.snapshot.model import Snapshot
@@ -21,6 +22,7 @@ class ReadQueue:
     backends: ClusterBackend
     kubernetes: KubernetesApi
     clock: Clock
+    documents: DocumentStore
 
     def __call__(self, cluster: str) -> Snapshot:
         """Return a snapshot without nodes, quotas and records. Raises InvalidRequestError without EKS, GovernanceError.
@@ -28,12 +30,12 @@ class ReadQueue:
         What cannot be read of it is left out, and named.
         """
         odd: list[UnreadableObject] = []
-        with reading(f"describe cluster {cluster}"):
+        with describing(cluster):
             facts = cluster_facts(self.backends.describe_cluster(cluster))
             if facts.eks_arn is None:
                 raise InvalidRequestError(f"cluster {facts.name} is not orchestrated by EKS: it has no queue of Kueue")
         access, taken_at = ClusterAccess(facts.eks_arn), self.clock.now()
-        with reading("list Kueue's objects", throttled=True):
+        with reading_of(facts, "list Kueue's objects", lambda: self.documents.policy(facts.name) is not None):
             kueue, unread = readable_kueue(self.kubernetes.kueue_objects(access))
         with reading("get the configuration of Kueue's manager", throttled=True):
             manager = self.kubernetes.manager_settings(access)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, ReadSnapshotResult
 from taskgov.errors import GovernanceError
 from taskgov.ports import DocumentStore, StateStore
+from taskgov.services.kept_look import keep_look
 from taskgov.services.reading import reading
 from taskgov.services.step_inputs import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -54,7 +55,7 @@ class ReadSnapshot:
         stored = self.documents.put(key, snapshot_to_store(snapshot), "application/json")
         self.take_snapshot.identity.keep(snapshot, stored)
         # Last: a read that did not succeed completely does not count.
-        self.state.record_look(snapshot.cluster.arn, snapshot.taken_at)
+        keep_look(self.state, snapshot.cluster, snapshot.taken_at)
         return ReadSnapshotResult(
             snapshot=stored,
             generation=generation,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
-from taskgov.errors import InvalidRequestError, NotFoundError
+from taskgov.errors import InvalidRequestError, NoClusterNamedError, NotFoundError
 from taskgov.ports import Clock, ClusterBackend, Execution, RunRecord, StateStore, Workflow
 from taskgov.printable import printable
 from taskgov.services.ended_owner import EndedOwner
@@ -120,10 +120,13 @@ class ReceiveEvent:
         return EndedOwner(self.backends, self.state, self.workflow, self.clock)
 
     def _clusters(self, subject: Subject) -> tuple[str, ...]:
-        """Return the ARNs of the clusters that an event concerns; none when it names one that is not there."""
+        """Return the ARNs of the clusters that an event concerns; none when it names one that is not there.
+
+        A document that names no cluster is reported by each measurement, and another try of its event would not help.
+        """
         try:
             return self._resolve(subject)
-        except NotFoundError:
+        except (NoClusterNamedError, NotFoundError):
             return ()
 
     def _resolve(self, subject: Subject) -> tuple[str, ...]:

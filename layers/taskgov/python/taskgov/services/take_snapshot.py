@@ -23,6 +23,7 @@ from taskgov.ports import (
 )
 from taskgov.services.fresh_quotas import fresh_quotas
 from taskgov.services.lost_machines import with_lost_machines
+from taskgov.services.nothing_to_read import describing, reading_of
 from taskgov.services.reading import reading
 from taskgov.services.state_identity import StateIdentity
 from taskgov.services.use_history import UseHistory, with_use
@@ -66,11 +67,12 @@ class TakeSnapshot:
         With `remember`, since when each node is healthy is written back once everything has been read, and records that
         a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have tagged the
         cluster. `read_kueue` reads Kueue's objects in another way (`taskgov.services.follow_workloads`).
-        Raises InvalidRequestError for a cluster that EKS does not orchestrate. What fails because the cluster cannot be
-        read says so (`GovernanceError.cluster_unreadable`).
+        Raises InvalidRequestError for a cluster that EKS does not orchestrate, NothingToReadError for one that is gone,
+        or has no Kueue and is not governed (`taskgov.services.nothing_to_read`). What fails because the cluster cannot
+        be read says so (`GovernanceError.cluster_unreadable`).
         """
         odd: list[UnreadableObject] = []
-        with reading(f"describe cluster {cluster}"):
+        with describing(cluster):
             facts = cluster_facts(self.backends.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
         parsed, version, reviewed = self._policy(facts)
@@ -79,7 +81,7 @@ class TakeSnapshot:
         # The records first: a list that is read after them lacks no write of taskgov but those within its own delay.
         applied = self.state.applied_quotas(facts.arn, unreadable.append)
         taken_at = self.clock.now()
-        with reading("list nodes", throttled=True):
+        with reading_of(facts, "list nodes"):
             items, odd_nodes = readable_nodes(self.kubernetes.nodes(access))
         with reading("list cluster nodes"):
             summaries, odd_machines = readable_summaries(self.backends.cluster_nodes(facts.arn))
@@ -96,7 +98,7 @@ class TakeSnapshot:
         now = self.clock.now()
         seen = marked(seen, reserved, facts.instance_groups, now, known)
         memory, nodes = remember_nodes(known, seen, now, is_partial=is_partial, unread=unread)
-        with reading("list Kueue's objects", throttled=True):
+        with reading_of(facts, "list Kueue's objects", lambda: version is not None or self._has_quotas(facts.arn)):
             kueue, odd_objects = (read_kueue or self._kueue)(facts.name, access)
         with reading("get the configuration of Kueue's manager", throttled=True):
             manager = self.kubernetes.manager_settings(access)
@@ -145,6 +147,13 @@ class TakeSnapshot:
 
     def _kueue(self, _cluster_name: str, access: ClusterAccess) -> ReadableKueue:
         return readable_kueue(self.kubernetes.kueue_objects(access))
+
+    def _has_quotas(self, cluster_arn: str) -> bool:
+        """Return whether SageMaker keeps quotas of the cluster: those that Kueue keeps are not there without it."""
+        if self.backends.keeps_quotas_in_cluster(cluster_arn):
+            return False
+        odd: list[UnreadableObject] = []
+        return bool(self.backends.quotas(cluster_arn, odd.append) or odd)
 
     def _policy(self, facts: ClusterFacts) -> tuple[ParsedPolicy, str | None, str]:
         stored = self.documents.policy(facts.name)

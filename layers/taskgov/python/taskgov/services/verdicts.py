@@ -14,7 +14,7 @@ Used by `verify_plan`.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from taskgov.allocation.plan import POLICY_KINDS, Change, ChangeKind
+from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, ChangeKind
 from taskgov.allocation.wording import said_config
 from taskgov.hyperpod.equality import is_same_target
 from taskgov.hyperpod.model import (
@@ -27,6 +27,7 @@ from taskgov.hyperpod.model import (
 from taskgov.services.plan_path import QuotaPath
 from taskgov.services.written_already import IN_FLIGHT, is_same
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
+from taskgov.snapshot.unreadable import COMPUTE_QUOTA, SCHEDULER_CONFIG, UnreadableObject
 
 SETTLED = frozenset({"Created", "Updated"})
 
@@ -64,6 +65,8 @@ class Listed:
     policy: ClusterSchedulerConfig | None
     records: dict[str, AppliedQuota]
     applied_policy: AppliedPolicy | None
+    odd: tuple[UnreadableObject, ...] = ()
+    """What cannot be read, and is in neither `quotas` nor `policy`."""
 
     def named(self, path: QuotaPath) -> Actual | None:
         """Return what a path is about: the quota of its id, or of its name where it is created (again)."""
@@ -83,6 +86,20 @@ class Listed:
             is_there = self.policy and self.policy.cluster_scheduler_config_id == change.resource_id
             return self.policy if is_there else None
         return next((quota for quota in self.quotas if quota.compute_quota_id == change.resource_id), None)
+
+    def left_out(self, path: QuotaPath) -> tuple[UnreadableObject, ...]:
+        """Return what cannot be read and may be what a path is about; nothing where that was read."""
+        if self.named(path) or self.deleted(path.first) or self.deleted(path.last):
+            return ()
+        kind = SCHEDULER_CONFIG if path.is_policy else COMPUTE_QUOTA
+        return tuple(odd for odd in self.odd if odd.kind == kind)
+
+    def id_of(self, path: QuotaPath) -> str | None:
+        """Return the id of the quota that a path is about: of one that it creates, by the record of the write."""
+        if path.last.kind in DELETIONS:
+            return path.last.resource_id
+        record = self.record_of(path)
+        return record.compute_quota_id if record is not None else path.first.resource_id
 
     def written_version(self, path: QuotaPath) -> int | None:
         """Return the version that our write of a path returned; None when none is on record."""

@@ -25,6 +25,7 @@ from taskgov.services.verdicts import Actual, Judged, Listed, Verdict, judge_pat
 from taskgov.services.wording import cut
 from taskgov.services.written_already import IN_FLIGHT
 from taskgov.snapshot.records import RefusalError
+from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class VerifyPlan:
         plan = self.read_plan(self.documents, request.plan)
         require_cluster_of_plan(plan, request.cluster_arn)
         world = self._world(plan)
-        judged = [self._judge(world, path, direction) for path in self._gone_over(plan, request, direction)]
+        judged = [self._judged(world, path, direction) for path in self._gone_over(plan, request, direction)]
         if direction is Direction.APPLY:
             self._record(plan, judged)
         return VerifyPlanResult(
@@ -63,14 +64,17 @@ class VerifyPlan:
         """Read what stands now, in a few calls whatever the number of changes."""
         changes_policy = any(change.kind in POLICY_KINDS for change in plan.changes)
         records = self.state.applied_quotas(plan.cluster_arn, left_out)
-        fresh = fresh_quotas(self.backends, self.backends.quotas(plan.cluster_arn), records, self.clock.now())
+        odd: list[UnreadableObject] = []
+        listed = self.backends.quotas(plan.cluster_arn, odd.append)
+        fresh = fresh_quotas(self.backends, listed, records, self.clock.now(), odd.append)
         return Listed(
             plan_id=plan.plan_id,
             quotas=fresh.quotas,
             unasked=fresh.unasked,
-            policy=self.backends.scheduler_config(plan.cluster_arn) if changes_policy else None,
+            policy=self.backends.scheduler_config(plan.cluster_arn, odd.append) if changes_policy else None,
             records={record.compute_quota_id: record for record in records},
             applied_policy=self.state.applied_policy(plan.cluster_arn, left_out) if changes_policy else None,
+            odd=tuple(odd),
         )
 
     def _gone_over(self, plan: Plan, request: VerifyPlanRequest, direction: Direction) -> tuple[QuotaPath, ...]:
@@ -101,6 +105,13 @@ class VerifyPlan:
                 )
                 self.state.record_refusal(plan.cluster_arn, refused)
 
+    def _judged(self, world: "Listed", path: QuotaPath, direction: Direction) -> Judged:
+        unread = self._unread(world, path)
+        if unread is None:
+            return self._judge(world, path, direction)
+        text = f"{path.first.name}: it is not known what stands: {unread.kind} {unread} (it cannot be read)"
+        return Judged(path, Verdict.PROBLEM, text)
+
     def _judge(self, world: "Listed", path: QuotaPath, direction: Direction) -> Judged:
         first, last = path.first, path.last
         if direction is Direction.APPLY and last.kind in DELETIONS:
@@ -129,11 +140,29 @@ class VerifyPlan:
         reason = actual.failure_reason or "no reason given"
         return Judged(path, Verdict.REFUSED, f"{actual.name} is not deleted: status {actual.status}: {reason}")
 
+    def _unread(self, world: "Listed", path: QuotaPath) -> UnreadableObject | None:
+        """Return what may be this quota or policy and cannot be read; None where all that may be it was read.
+
+        What else cannot be read is left out: the finding of each snapshot names it.
+        """
+        odd, quota_id = world.left_out(path), world.id_of(path)
+        if not odd or path.is_policy or quota_id is None:
+            return odd[0] if odd else None
+        try:
+            self.backends.quota(quota_id)
+        except NotFoundError:
+            return None
+        except UnreadableObjectError as error:
+            return error.odd
+        return None
+
     def _now(self, listed: Actual | None) -> Actual | None:
         try:
             return self.backends.quota(listed.compute_quota_id) if isinstance(listed, ComputeQuota) else listed
         except NotFoundError:
             return None
+        except UnreadableObjectError:  # then what the list says of it stands
+            return listed
 
 
 def _wave(plan: Plan, following: int | None, direction: Direction) -> tuple[QuotaPath, ...]:

@@ -16,7 +16,7 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_runtime_class,
     trimmed_workload,
 )
-from taskgov.errors import GovernanceError, NotFoundError, UpstreamError
+from taskgov.errors import GovernanceError, KueueMissingError, NotFoundError, UpstreamError
 from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP
 from taskgov.ports import ClusterAccess
 from taskgov.snapshot.forms import UNTRIMMED
@@ -44,7 +44,7 @@ class KubernetesReader:
             return read_all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
-        """Return Kueue's objects, in the newest version that is served; NotFoundError when Kueue is not installed."""
+        """Return Kueue's objects, in the newest version that is served. Raises KueueMissingError when none is."""
         with self._connections.open(cluster) as connection:
             api = Requests(connection)
             version, served = served_by(api)
@@ -99,7 +99,8 @@ def served_by(api: Requests) -> tuple[str, frozenset[str]]:
         except NotFoundError:
             continue
         return version, frozenset(resource["name"] for resource in found["resources"])
-    raise NotFoundError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
+    # A restarted API server, too, lists no groups of CRDs for a moment.
+    raise KueueMissingError(f"the cluster serves none of {', '.join(VERSIONS)} of {GROUP}: is Kueue installed?")
 
 
 def limit_ranges(api: Requests, namespace: str = "") -> list[KubernetesObject]:

@@ -11,10 +11,10 @@ from taskgov.adapters.errors import translated
 from taskgov.backends.plain_eks.capacity_blocks import capacity_blocks
 from taskgov.backends.plain_eks.machines import removed_by_auto_scaling, states_of
 from taskgov.backends.plain_eks.quotas import KueueQuotas
-from taskgov.errors import NotFoundError
+from taskgov.errors import NoClusterNamedError, NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.policy.backends import Backend
-from taskgov.policy.cluster import eks_cluster_of, mistaken_cluster_of
+from taskgov.policy.cluster import eks_cluster_of, mistaken_cluster_of, names_hyperpod_cluster
 from taskgov.policy.parse import parse_stored
 from taskgov.snapshot.leaving import Reserved
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_eks import EKSClient
 
     from taskgov.adapters.kubernetes import ApiConnections
-    from taskgov.ports import DocumentStore, OnUnreadableObject
+    from taskgov.ports import DocumentStore, OnUnreadableObject, PolicyText
     from taskgov.services.failures import Failures
 
 
@@ -59,10 +59,12 @@ class PlainEks(KueueQuotas):
         return self._governed(_name(cluster_arn)) == cluster_arn
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
-        """Return the part of DescribeCluster's answer that such a cluster has. A name is looked up in the documents."""
-        arn = cluster if cluster.startswith("arn:") else self._governed(cluster)
-        if arn is None:
-            raise NotFoundError(f"cluster {cluster}: no policy document of this name governs an EKS cluster")
+        """Return the part of DescribeCluster's answer that such a cluster has. A name is looked up in the documents.
+
+        Raises NotFoundError where there is no document of the name, or it names a HyperPod cluster; NoClusterNamedError
+        for a document that names no cluster, since one that was emptied is no sign that its cluster was deleted.
+        """
+        arn = cluster if cluster.startswith("arn:") else self._named(cluster)
         return {
             "ClusterName": _name(arn),
             "ClusterArn": arn,
@@ -109,11 +111,24 @@ class PlainEks(KueueQuotas):
         """Return the Capacity Blocks, and which instances are in each."""
         return capacity_blocks(self._ec2, cluster_arn)
 
+    def _named(self, cluster_name: str) -> str:
+        """Return the ARN of the EKS cluster that the document of this name governs. Raises NotFoundError."""
+        stored = self._documents.policy(cluster_name)
+        arn = None if stored is None else self._meant_by(stored, cluster_name)
+        if arn is not None:
+            return arn
+        if stored is None or names_hyperpod_cluster(stored.body, cluster_name):
+            raise NotFoundError(f"cluster {cluster_name}: no policy document of this name governs an EKS cluster")
+        raise NoClusterNamedError(
+            f"the document policies/{cluster_name}.yaml names no cluster that it could govern: correct or remove it"
+        )
+
     def _governed(self, cluster_name: str) -> str | None:
         """Return the ARN of the EKS cluster that the document of this name governs, if it does."""
         stored = self._documents.policy(cluster_name)
-        if stored is None:
-            return None
+        return None if stored is None else self._meant_by(stored, cluster_name)
+
+    def _meant_by(self, stored: "PolicyText", cluster_name: str) -> str | None:
         meant = eks_cluster_of(stored.body, Backend.KUEUE)
         if meant is not None:
             return meant
