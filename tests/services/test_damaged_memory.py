@@ -73,6 +73,7 @@ OF_NODES = {
     "a moment that no clock shows": put("lookedAt", value="0001-01-01T00:00:00+14:00"),
     "a moment before all clocks": put("nodes", "*", "leaves", value="0001-01-01T00:00:00+00:00"),
     "turns that are no moments": put("nodes", "*", "turns", value=[None]),
+    "a cluster that is a number": put("cluster", value=7),
 }
 OF_USE = {
     "no spending": put("spent", value=None),

@@ -111,6 +111,8 @@ class BucketStamp:
     stamp: StateStamp
     snapshot_key: str
     snapshot_sha256: str
+    cluster: str | None = None
+    """The ARN of the cluster; None in a stamp that an older version wrote."""
 
     def to_json(self) -> bytes:
         """Return it as canonical JSON."""
@@ -120,6 +122,7 @@ class BucketStamp:
             "serial": self.stamp.serial,
             "at": self.stamp.at.isoformat(),
             "snapshot": {"key": self.snapshot_key, "sha256": self.snapshot_sha256},
+            "cluster": self.cluster,
         }
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
@@ -128,7 +131,7 @@ class BucketStamp:
         """Read what `to_json` wrote. Raises `ValueError` for anything else."""
         kept = read_kept(StampForm, text, "the stamp")
         stamp = StateStamp(kept.lineage, kept.serial, kept.at)
-        return cls(stamp, kept.snapshot.key, kept.snapshot.sha256)
+        return cls(stamp, kept.snapshot.key, kept.snapshot.sha256, kept.cluster)
 
 
 def loss_of(

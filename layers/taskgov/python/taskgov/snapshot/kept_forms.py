@@ -57,6 +57,7 @@ class NodesForm(_Versioned):
     looked: bool
     nodes: dict[str, NodeForm]
     lookedAt: Moment | None = None
+    cluster: str | None = None
 
 
 class WatchedForm(BaseModel):
@@ -88,6 +89,7 @@ class StampForm(_Versioned):
     serial: Amount
     at: Moment
     snapshot: PlaceForm
+    cluster: str | None = None
 
 
 def read_kept(form: type[Form], stored: bytes, what: str) -> Form:

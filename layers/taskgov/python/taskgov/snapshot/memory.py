@@ -50,6 +50,8 @@ class NodeMemory:
     """There was a memory, and it is gone: this snapshot starts again; a node that is unhealthy now has just turned."""
     looked_at: datetime | None = None
     """The time of the last snapshot; None before the first one, and in a memory that an older version wrote."""
+    cluster: str | None = None
+    """The ARN of the cluster; None in a memory that an older version wrote."""
 
     @property
     def gone(self) -> tuple[Node, ...]:
@@ -64,7 +66,8 @@ class NodeMemory:
     def to_json(self) -> bytes:
         """Return the memory as canonical JSON: the same memory gives the same bytes."""
         nodes = {name: _to_data(record) for name, record in self.nodes.items()}
-        document = {"version": 1, "looked": self.looked, "lookedAt": _text(self.looked_at), "nodes": nodes}
+        document: dict[str, Any] = {"version": 1, "looked": self.looked, "lookedAt": _text(self.looked_at)}
+        document |= {"nodes": nodes, "cluster": self.cluster}
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -77,7 +80,7 @@ class NodeMemory:
             return cls()
         kept = read_kept(NodesForm, text, "the memory of nodes")
         nodes = {name: _record(node) for name, node in kept.nodes.items()}
-        return cls(nodes=nodes, looked=kept.looked, looked_at=kept.lookedAt)
+        return cls(nodes=nodes, looked=kept.looked, looked_at=kept.lookedAt, cluster=kept.cluster)
 
 
 def remember_nodes(
@@ -111,7 +114,7 @@ def remember_nodes(
             marked.append(_marked(Node(name, record.instance_type, unreadable=True), record))
         elif record.healthy or record.turns or record.first_look:
             records[name] = replace(_turned(record, memory, now, healthy=False), gone=True)
-    return NodeMemory(nodes=records, looked=True, looked_at=now), tuple(marked)
+    return NodeMemory(nodes=records, looked=True, looked_at=now, cluster=memory.cluster), tuple(marked)
 
 
 def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
