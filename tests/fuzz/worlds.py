@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from random import Random
 from typing import Any, Final, cast
 
@@ -25,14 +24,10 @@ from taskgov.contracts.steps import (
     VerifyPlanRequest,
 )
 from taskgov.policy.parse import parse_policy
-from taskgov.services.advise_quotas import AdviseQuotas
-from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.failures import Raised
 from taskgov.services.measure_usage import measure_usage
-from taskgov.services.plan_quotas import PlanQuotas
 from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
-from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KueueObjects
@@ -40,7 +35,8 @@ from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
 from taskgov.usage.cluster_usage import cluster_usage
 from tests.fuzz.mutation import ODD, mutated, written
-from tests.support.clusters import GPU, GovernedCluster
+from tests.fuzz.samples import DOCUMENT, RICH, ROOT, audit_of, busy, governed
+from tests.fuzz.stored import read_a_snapshot, read_what_was_stored
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -48,15 +44,11 @@ from tests.support.memory import (
     InMemoryHyperPod,
     InMemoryState,
     InMemoryWorkflow,
-    RecordingFailures,
-    RecordingMeter,
-    RecordingNotices,
 )
 from tests.support.plans import instances, policy, target
 
 NOBODY: Final[Any] = None
 """What listing clusters does not ask."""
-ROOT: Final = Path(__file__).parents[2]
 EVENTS: Final = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
 STEPS: Final[Mapping[str, type[StepModel]]] = {
     "read_snapshot": ReadSnapshotRequest,
@@ -67,12 +59,6 @@ STEPS: Final[Mapping[str, type[StepModel]]] = {
     "audit_cluster": AuditClusterRequest,
 }
 NOT_EVENTS: Final = {*STEPS, "publish_usage.all", "env", "receive_event.sqs"}
-DOCUMENT: Final = yaml.safe_load((ROOT / "events" / "local" / "policy.yaml").read_text())
-
-
-def governed() -> GovernedCluster:
-    cluster = GovernedCluster().with_fair_share().with_nodes(2)
-    return cluster.with_team("team-a", used={GPU: "6"}).with_team("team-b", used={GPU: "1"})
 
 
 def take_an_event(draw: Random) -> None:
@@ -87,30 +73,6 @@ def take_an_event(draw: Random) -> None:
             raise error
     assert set(state.generations) <= {CLUSTER_ARN}
     assert {arn for arn, _ in workflow.started.values()} <= {CLUSTER_ARN}
-
-
-RICH: Final[Mapping[str, Any]] = {
-    **DOCUMENT,
-    "leases": [
-        {
-            "to": "team-a",
-            "from": "team-b",
-            "instanceType": "ml.g5.8xlarge",
-            "count": 1,
-            "start": "2026-11-20T09:00Z",
-            "end": "2026-11-21T09:00Z",
-            "reason": "a demo",
-        }
-    ],
-    "budgets": [{"team": "team-a", "gpuHours": 100}],
-    "instanceTypes": {"ml.x9.large": {"vcpu": 2, "memoryGiB": 4, "gpu": 1}},
-    "guardrails": {
-        "maxDecreasePercent": 25,
-        "minimumQuota": {"team-a": 1},
-        "changeWindows": [{"cron": "0 9 * * mon-fri", "minutes": 480, "timeZone": "Europe/Berlin"}],
-    },
-    "audit": {"mute": [{"finding": "idle-*", "reason": "known", "until": "2026-12-01T00:00Z"}]},
-}
 
 
 def read_a_document(draw: Random) -> None:
@@ -133,23 +95,8 @@ def plan_a_document(draw: Random) -> None:
         return
     cluster = governed()
     cluster.documents.stored["policies/ml-cluster.yaml"] = body
-    audit = _audit(cluster, cluster.take_snapshot())
+    audit = audit_of(cluster, cluster.take_snapshot())
     audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
-
-
-def _audit(cluster: GovernedCluster, take: TakeSnapshot) -> AuditCluster:
-    advise = AdviseQuotas(cluster.documents, RecordingFailures(), lambda: 0.0)
-    return AuditCluster(take, cluster.documents, cluster.state, RecordingNotices(), _Topics(), RecordingMeter(), advise)
-
-
-class _Topics:
-    begin_with = "arn:aws:sns:us-east-1:111122223333:taskgov-team-"
-
-    def send(self, topic_arn: str, subject: str, text: str) -> None:
-        """Take it."""
-
-    def send_chat(self, topic_arn: str, message: Mapping[str, Any]) -> None:
-        """Take it."""
 
 
 class _OddTable:
@@ -229,34 +176,6 @@ def take_a_step(draw: Random) -> None:
         ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)(request)
 
 
-_SNAPSHOT: Final = snapshot_to_json(governed().snapshot())
-
-
-def read_what_was_stored(draw: Random) -> None:
-    """Read what a step or an earlier snapshot left in the bucket."""
-    cluster = governed()
-    memories = {
-        "memory/ml-cluster/nodes.json": {"nodes": [{"id": "i-1", "healthy": True, "since": "2026-11-20T09:00:00Z"}]},
-        "memory/ml-cluster/use.json": {"version": 1, "teams": {}, "since": "2026-11-20T09:00:00Z"},
-        "memory/ml-cluster/audits.json": {"audits": [{"at": "2026-11-20T09:00:00Z", "findings": []}]},
-    }
-    for key, sample in memories.items():
-        if draw.random() < 0.5:
-            cluster.documents.stored[key] = written(mutated(sample, draw), draw)
-    pointer = cluster.documents.put("snapshots/x.json", written(mutated(json.loads(_SNAPSHOT), draw), draw), "")
-    if draw.random() < 0.5:
-        cluster.publish_usage()(PublishUsageRequest())
-    else:
-        PlanQuotas(documents=cluster.documents)(
-            PlanQuotasRequest(snapshot=pointer, apply_mode="plan", needs_approver=False)
-        )
-
-
-def busy() -> GovernedCluster:
-    cluster = governed().with_nodes(2).with_waiting("waits", "team-a", gpus=4)
-    return cluster.with_preempted("was-preempted", "team-b", by="team-a", gpus=2)
-
-
 def look_at_odd_objects(draw: Random) -> None:
     """Look at a cluster with odd objects of Kubernetes: the look, the plan, the measuring and the audit go on."""
     cluster = busy()
@@ -283,7 +202,7 @@ def look_at_odd_objects(draw: Random) -> None:
         case 1:
             measure_usage(cluster_usage(snapshot), snapshot.taken_at, lease_book(snapshot))
         case _:
-            audit = _audit(cluster, take)
+            audit = audit_of(cluster, take)
             audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
     known = {"", *(node.name for node in before.nodes)}
     if [each.name in known for each in snapshot.unreadable_objects if each.kind == "Node"] == [True]:
@@ -297,5 +216,6 @@ KINDS: Final[tuple[Callable[[Random], None], ...]] = (
     read_an_item,
     take_a_step,
     read_what_was_stored,
+    read_a_snapshot,
     look_at_odd_objects,
 )

@@ -107,7 +107,7 @@ def test_a_look_at_the_same_nodes_at_the_same_moment_changes_no_byte() -> None:
     assert again.to_json() == memory.to_json()
 
 
-moments = st.datetimes(timezones=st.just(UTC))
+moments = st.datetimes(min_value=datetime(1970, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - as hypothesis takes it
 records = st.builds(
     NodeRecord,
     st.booleans(),

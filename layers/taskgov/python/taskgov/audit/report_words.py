@@ -80,7 +80,7 @@ def _value(name: str, value: str | float) -> str:
         case str():
             try:
                 return f"{moment(datetime.fromisoformat(value))} UTC" if "T" in value else value
-            except ValueError:
+            except (ValueError, OverflowError):  # text, or a moment that no clock shows
                 return value
         case _:
             return percent(value) if name == "percent" else number(value)

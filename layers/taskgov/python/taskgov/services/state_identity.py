@@ -48,12 +48,18 @@ class StateIdentity:
     state: StateStore
 
     def look(self, cluster: ClusterFacts, claims: tuple[Claim, ...], on_unreadable: OnUnreadable) -> Looked:
-        """Compare table and bucket. A stamp that cannot be read is none: what stands is taken over."""
+        """Compare table and bucket. A stamp that cannot be read is none: what stands is taken over.
+
+        The table has its stamp by the cluster's ARN, the bucket by its name: one of an earlier cluster of this name
+        is none either.
+        """
         table = self.state.stamp(cluster.arn, on_unreadable)
         stored = self.documents.find(STAMP_KEY.format(cluster.name))
         try:
             bucket = None if stored is None else BucketStamp.from_json(stored)
         except ValueError:
+            bucket = None
+        if bucket is not None and bucket.cluster not in {None, cluster.arn}:
             bucket = None
         return Looked(table, bucket, loss_of(table, bucket.stamp if bucket else None, claims))
 
@@ -96,7 +102,7 @@ class StateIdentity:
         if snapshot.state is None:
             return
         self.state.record_stamp(snapshot.cluster.arn, snapshot.state)
-        stamp = BucketStamp(snapshot.state, stored.key, stored.sha256)
+        stamp = BucketStamp(snapshot.state, stored.key, stored.sha256, snapshot.cluster.arn)
         self.documents.put(STAMP_KEY.format(snapshot.cluster.name), stamp.to_json(), "application/json")
 
     def _last(self, bucket: BucketStamp | None) -> Snapshot | None:

@@ -90,9 +90,10 @@ class TakeSnapshot:
         reserved = self.backends.reserved(facts.arn, plans)
         key = MEMORY_KEY.format(facts.name)
         stored = self.documents.find(key)
-        known = _memory(stored, key)
-        if looked is not None and looked.table is not None and (stored is None or looked.node_memory_is_lost):
-            known = NodeMemory(lost=True)
+        found = _memory(stored, key, facts.arn)
+        if looked is not None and looked.table is not None and (found is None or looked.node_memory_is_lost):
+            found = NodeMemory(lost=True)
+        known = replace(found or NodeMemory(), cluster=facts.arn)
         is_partial = any(not unreadable_object.name for unreadable_object in (*odd_nodes, *odd_machines))
         unread = {name for machine in odd_machines for name in (machine.name, kubernetes_node_of(machine.name))}
         now = self.clock.now()
@@ -162,12 +163,18 @@ class TakeSnapshot:
         return of_cluster(parse_stored(stored.body), facts.name, facts.arn), stored.version, stored.reviewed
 
 
-def _memory(stored: bytes | None, key: str) -> NodeMemory:
-    """Read what is known of nodes. Raises InvalidRequestError for a document that somebody damaged."""
+def _memory(stored: bytes | None, key: str, cluster_arn: str) -> NodeMemory | None:
+    """Read what is known of nodes; None where nothing is, or of an earlier cluster of this name only.
+
+    Raises InvalidRequestError for a document that somebody damaged.
+    """
+    if stored is None:
+        return None
     try:
-        return NodeMemory.from_json(stored)
+        memory = NodeMemory.from_json(stored)
     except ValueError as error:
         raise InvalidRequestError(f"{key} cannot be read ({error}); delete it, and nodes are judged again") from error
+    return memory if memory.cluster in {None, cluster_arn} else None
 
 
 def cluster_facts(description: Any, on_unreadable: OnUnreadableObject | None = None) -> ClusterFacts:

@@ -33,7 +33,7 @@ class UseHistory:
             stored = self.documents.find(key)
         try:
             return UseMemory.from_bytes(stored)
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise InvalidRequestError(
                 f"{key} cannot be read ({error}); delete it, and use is measured again"
             ) from error

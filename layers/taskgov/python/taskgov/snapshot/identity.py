@@ -27,6 +27,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Self
 
+from taskgov.snapshot.kept_forms import StampForm, read_kept
+
 STAMP_KEY: Final = "memory/{}/state.json"
 LATE: Final = timedelta(minutes=15)
 """A write to the bucket that is under way longer than this is none: its function has long ended."""
@@ -109,6 +111,8 @@ class BucketStamp:
     stamp: StateStamp
     snapshot_key: str
     snapshot_sha256: str
+    cluster: str | None = None
+    """The ARN of the cluster; None in a stamp that an older version wrote."""
 
     def to_json(self) -> bytes:
         """Return it as canonical JSON."""
@@ -118,21 +122,16 @@ class BucketStamp:
             "serial": self.stamp.serial,
             "at": self.stamp.at.isoformat(),
             "snapshot": {"key": self.snapshot_key, "sha256": self.snapshot_sha256},
+            "cluster": self.cluster,
         }
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
         """Read what `to_json` wrote. Raises `ValueError` for anything else."""
-        document = json.loads(text)
-        try:
-            if document["version"] != 1:
-                raise ValueError(f"version {document['version']} is not known")
-            at = datetime.fromisoformat(document["at"]).astimezone(UTC)
-            stamp = StateStamp(str(document["lineage"]), int(document["serial"]), at)
-            return cls(stamp, str(document["snapshot"]["key"]), str(document["snapshot"]["sha256"]))
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"it is no stamp of version 1 ({type(error).__name__}: {error})") from error
+        kept = read_kept(StampForm, text, "the stamp")
+        stamp = StateStamp(kept.lineage, kept.serial, kept.at)
+        return cls(stamp, kept.snapshot.key, kept.snapshot.sha256, kept.cluster)
 
 
 def loss_of(

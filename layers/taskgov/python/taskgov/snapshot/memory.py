@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.kept_forms import NodeForm, NodesForm, read_kept
 from taskgov.snapshot.model import Node
 
 MAX_TURNS: Final = 16
@@ -49,6 +50,8 @@ class NodeMemory:
     """There was a memory, and it is gone: this snapshot starts again; a node that is unhealthy now has just turned."""
     looked_at: datetime | None = None
     """The time of the last snapshot; None before the first one, and in a memory that an older version wrote."""
+    cluster: str | None = None
+    """The ARN of the cluster; None in a memory that an older version wrote."""
 
     @property
     def gone(self) -> tuple[Node, ...]:
@@ -63,7 +66,8 @@ class NodeMemory:
     def to_json(self) -> bytes:
         """Return the memory as canonical JSON: the same memory gives the same bytes."""
         nodes = {name: _to_data(record) for name, record in self.nodes.items()}
-        document = {"version": 1, "looked": self.looked, "lookedAt": _text(self.looked_at), "nodes": nodes}
+        document: dict[str, Any] = {"version": 1, "looked": self.looked, "lookedAt": _text(self.looked_at)}
+        document |= {"nodes": nodes, "cluster": self.cluster}
         return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
@@ -74,11 +78,9 @@ class NodeMemory:
         """
         if text is None:
             return cls()
-        document = json.loads(text)
-        if not isinstance(document, dict) or document.get("version") != 1:
-            raise ValueError("the memory of nodes is not a version 1 document; remove it to start again")
-        nodes = {name: _from_data(record) for name, record in document["nodes"].items()}
-        return cls(nodes=nodes, looked=document["looked"], looked_at=_moment(document.get("lookedAt")))
+        kept = read_kept(NodesForm, text, "the memory of nodes")
+        nodes = {name: _record(node) for name, node in kept.nodes.items()}
+        return cls(nodes=nodes, looked=kept.looked, looked_at=kept.lookedAt, cluster=kept.cluster)
 
 
 def remember_nodes(
@@ -112,7 +114,7 @@ def remember_nodes(
             marked.append(_marked(Node(name, record.instance_type, unreadable=True), record))
         elif record.healthy or record.turns or record.first_look:
             records[name] = replace(_turned(record, memory, now, healthy=False), gone=True)
-    return NodeMemory(nodes=records, looked=True, looked_at=now), tuple(marked)
+    return NodeMemory(nodes=records, looked=True, looked_at=now, cluster=memory.cluster), tuple(marked)
 
 
 def _look(memory: NodeMemory, node: Node, now: datetime) -> NodeRecord:
@@ -222,25 +224,21 @@ def _to_data(record: NodeRecord) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value or name in {"healthy", "found", "turns"}}
 
 
-def _from_data(data: Mapping[str, Any]) -> NodeRecord:
+def _record(node: NodeForm) -> NodeRecord:
     return NodeRecord(
-        healthy=data["healthy"],
-        found_healthy=data["found"],
-        turns=tuple(datetime.fromisoformat(turn) for turn in data["turns"]),
-        looked_before=tuple(_moment(look) for look in data.get("looks", ())),
-        first_look=_moment(data.get("first")),
-        instance_type=data.get("type", ""),
-        instance_group=data.get("group"),
-        instance_id=data.get("id"),
-        gone=data.get("gone", False),
-        reservation=data.get("reservation"),
-        leaves_at=_moment(data.get("leaves")),
+        healthy=node.healthy,
+        found_healthy=node.found,
+        turns=node.turns,
+        looked_before=node.looks,
+        first_look=node.first,
+        instance_type=node.type,
+        instance_group=node.group,
+        instance_id=node.id,
+        gone=node.gone,
+        reservation=node.reservation,
+        leaves_at=node.leaves,
     )
 
 
 def _text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

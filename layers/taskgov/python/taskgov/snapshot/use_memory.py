@@ -24,6 +24,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Final, Literal, Self
 
+from taskgov.snapshot.kept_forms import UseForm, read_kept
 from taskgov.snapshot.model import BudgetUse, ObservedUse
 
 LONGEST_PAUSE: Final = timedelta(minutes=15)
@@ -95,23 +96,13 @@ class UseMemory:
         """
         if stored is None:
             return cls()
-        document = json.loads(_unpacked(stored))
-        if not isinstance(document, dict) or document.get("version") != 1:
-            raise ValueError("the memory of use is not a version 1 document")
-        return cls(
-            at=datetime.fromisoformat(document["at"]) if document["at"] else None,
-            watched={
-                (team, instance_type): Watched(
-                    datetime.fromisoformat(watch["since"]), tuple(map(_peak, watch["peaks"]))
-                )
-                for team, types in document["watched"].items()
-                for instance_type, watch in types.items()
-            },
-            spent={
-                team: {date.fromisoformat(day): int(amount) for day, amount in days.items()}
-                for team, days in document["spent"].items()
-            },
-        )
+        kept = read_kept(UseForm, _unpacked(stored), "the memory of use")
+        watched = {
+            (team, instance_type): Watched(watch.since, watch.peaks)
+            for team, types in kept.watched.items()
+            for instance_type, watch in types.items()
+        }
+        return cls(kept.at, watched, kept.spent)
 
 
 def remember_use(memory: UseMemory, use: UseNow, now: datetime) -> UseMemory:
@@ -244,8 +235,3 @@ def _hour(at: datetime) -> int:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
-
-
-def _peak(pair: list[int]) -> Peak:
-    hour, value = pair
-    return int(hour), int(value)
