@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from taskgov.allocation.plan import Reason
 from taskgov.findings import Finding
 from taskgov.number_text import moment, number, percent
 from taskgov.usage.workloads import PREEMPTION_REASONS
@@ -15,6 +16,8 @@ _ACRONYMS: Final = {
     name.lower(): name for name in ("GPU", "GPUs", "CPU", "vCPU", "EC2", "ID", "MIG", "EFA", "EKS", "ARN", "GiB")
 }
 MOVED: Final = ("gpusNow", "gpusPlanned")
+REASONS: Final = frozenset(map(str, Reason))
+"""Tokens of a change; other evidence may have a reason in somebody's words."""
 _PARTS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
@@ -75,7 +78,7 @@ def _value(name: str, value: str | float) -> str:
     match value:
         case bool():
             return "yes" if value else "no"
-        case str() if name == "reason":
+        case str() if value in REASONS:
             return words(value)
         case str():
             try:
