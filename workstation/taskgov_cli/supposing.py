@@ -113,7 +113,7 @@ def _manifests(file: Path) -> list[dict[str, Any]]:
     try:
         found = [manifest for manifest in yaml.safe_load_all(file.read_text()) if manifest]
     except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {error}") from error
+        raise ValueError(f"{file} is not YAML: {error}") from error
     if not found or not all(isinstance(manifest, dict) for manifest in found):
         raise ValueError(f"{file} has no manifest")
     return found

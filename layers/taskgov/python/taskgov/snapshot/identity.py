@@ -78,7 +78,7 @@ class RestoredState:
     policy_version: str | None = None
     """The policy document that was found then: doubtful documents are in doubt until there is another."""
     taken_over: tuple[str, ...] = ()
-    """Quotas, by name, of which no record was left: what stood became the record."""
+    """Quotas, by name, that had no record left: what stood became the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class BucketStamp:
             stamp = StateStamp(str(document["lineage"]), int(document["serial"]), at)
             return cls(stamp, str(document["snapshot"]["key"]), str(document["snapshot"]["sha256"]))
         except (KeyError, TypeError) as error:
-            raise ValueError(f"it is no stamp of version 1 ({type(error).__name__}: {error})") from error
+            raise ValueError(f"it is not a stamp of version 1 ({type(error).__name__}: {error})") from error
 
 
 def loss_of(
