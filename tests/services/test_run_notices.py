@@ -59,6 +59,13 @@ def test_a_notice_names_the_cause_the_changes_and_what_would_let_them_through() 
         assert part in notice.text
 
 
+def test_a_notice_names_who_caused_a_run_before_who_approved_its_plan() -> None:
+    approved = CAUSE.model_copy(update={"what": "UpdateComputeQuota; plan plan-1 approved by ana"})
+    notice = notice_of(EndOfRun(CLUSTER_ARN, "ml-cluster", "run-1", "failed", 0, NOON, NOON, cause=approved))
+    assert notice
+    assert "Cause: UpdateComputeQuota by jane at 2026-11-20 12:00:00 UTC; plan plan-1 approved by ana" in notice.text
+
+
 def test_an_incident_is_reported_whatever_the_outcome() -> None:
     notice = notice_of(an_end("applied", replace(PLAN, findings=(INCIDENT,))))
     assert notice
