@@ -90,7 +90,7 @@ test-faults-deep: $(READY) ## Break every call of a run in every way, and play 5
 	@$(BIN)/pytest --quiet -m faults_deep -s tests/faults $(ARGS)
 
 .PHONY: test-mass-loss
-test-mass-loss: $(READY) ## Let 300 teams lose half of 3,000 nodes on the embedded stack: held, noticed, approved, applied
+test-mass-loss: $(READY) ## Let 300 teams lose half of 3,000 nodes on the embedded stack: the plan is blocked, notified, approved and applied
 	@$(BIN)/pytest --quiet -m mass_loss tests/mass_loss $(ARGS)
 
 .PHONY: test-fuzz
@@ -148,7 +148,7 @@ coverage: $(READY) ## Run the tests and show what they do not reach
 
 PROSE := .venv-prose
 .PHONY: lint
-lint: $(LINTERS) $(PROSE)/.ready $(SAMCLI)/.ready ## Check style, types, the order of the rooms, security, the texts, and the template (three ways)
+lint: $(LINTERS) $(PROSE)/.ready $(SAMCLI)/.ready ## Check style, types, the layers, security, the texts, and the template (with three tools)
 	@echo "ruff"; $(BIN)/ruff check $(PYTHON_CODE); $(BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	@echo "mypy"; $(BIN)/mypy $(PYTHON_CODE)
 	@echo "import-linter"; $(BIN)/lint-imports --no-logo >/dev/null || { $(BIN)/lint-imports --no-logo; exit 1; }
@@ -162,7 +162,7 @@ lint-security: $(CHECKOV)/.ready ## Check the template with checkov (an environm
 	@echo "checkov"; LOG_LEVEL=CRITICAL $(CHECKOV)/bin/checkov --config-file .checkov.yaml
 
 .PHONY: audit-deps
-audit-deps: $(READY) $(SBOM_TOOLS)/.ready ## Ask whether vulnerabilities are known in the pinned packages (needs the index's advisory service)
+audit-deps: $(READY) $(SBOM_TOOLS)/.ready ## Check the pinned packages for known vulnerabilities (needs the index's advisory service)
 	@$(BIN)/python -m tests.supply_chain.audit
 
 SBOM := build/sbom.cdx.json
@@ -201,11 +201,11 @@ prove: $(READY) ## Prove the plans of stored snapshots: goal, limits, sums, pree
 	@$(BIN)/python -m tests.prove --jobs 2 $(WORLDS) $(ARGS)
 
 .PHONY: mutants
-mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time: do its tests notice? (ARGS="--count 40 --seed 2")
+mutants: $(READY) $(COSMIC_RAY)/.ready ## Change the allocation in 300 places, one at a time, and check that a test fails (ARGS="--count 40 --seed 2")
 	@$(BIN)/python -m tests.mutants --tool $(COSMIC_RAY)/bin/python $(ARGS)
 
 .PHONY: weeks
-weeks: $(READY) ## Play weeks of events with a run after each: what holds for plans holds always (ARGS="--examples 400 --steps 25 --seed 1")
+weeks: $(READY) ## Play weeks of events with a run after each, and check the rules of plans each time (ARGS="--examples 400 --steps 25 --seed 1")
 	@$(BIN)/python -m tests.weeks $(ARGS)
 
 .PHONY: test-estimates

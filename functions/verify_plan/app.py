@@ -1,4 +1,4 @@
-"""See whether the world is as planned. Invoked by statemachines/reconcile.asl.yaml."""
+"""Check that the cluster matches the plan. Invoked by statemachines/reconcile.asl.yaml."""
 
 from typing import Any
 

@@ -98,7 +98,7 @@ def test_an_older_form_becomes_today_s() -> None:
 
 DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
     "of a newer release": ({SCHEMA: NEWEST + 1}, f"its schema is {NEWEST + 1}; this release reads schemas up to"),
-    "without a readable form": ({SCHEMA: "x"}, "its schema is 'x', which is no number"),
+    "without a readable form": ({SCHEMA: "x"}, "its schema is 'x', which is not a number"),
     "without its record": ({"record": None}, "record"),
     "cut off": ({"record": '{"compute_quota_id": "quota'}, "JSON"),
     "of another shape": ({"record": "[]"}, "Input should be"),

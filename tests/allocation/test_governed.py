@@ -60,7 +60,7 @@ def test_kept_an_edit_stays_is_counted_as_taken_and_said_with_who_did_it() -> No
     [finding] = told(plan)
     assert finding.because == (
         "alice (UpdateComputeQuota, 2026-11-20 11:55 UTC) changed the quota team-a-quota by hand "
-        "(version 1 -> 2); left as it is"
+        "(version 1 -> 2): it is left as it is."
     )
 
 
@@ -80,7 +80,7 @@ def test_a_quota_that_terraform_changed_last_is_left_to_it_and_its_co_owner_is_n
     [finding] = co_owned(plan)
     assert finding.because == (
         "The quota team-a-quota was last changed by Terraform, as alice (UpdateComputeQuota, 2026-11-20 11:55 UTC), "
-        "which would undo what is written here; left as it is"
+        "which would undo what is written here: it is left as it is."
     )
     assert finding.evidence["coOwner"] == "Terraform"
 
@@ -114,7 +114,7 @@ def test_put_right_an_edit_is_written_back() -> None:
     assert counts(plan)["team-a"] == 2
     [change] = plan.changes
     assert (change.reason, change.target_version) == (Reason.HAND_EDIT_PUT_RIGHT, 2)
-    assert "put right" in told(plan)[0].because
+    assert "it is corrected" in told(plan)[0].because
 
 
 def test_adopted_an_edit_is_the_new_promise() -> None:

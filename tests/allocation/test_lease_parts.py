@@ -222,7 +222,7 @@ REFUSED = {
             ),
             nodes(4, UNKNOWN),
         ),
-        f"the borrower a has 0 Accelerators {UNKNOWN}, of which the resources are not known",
+        f"the borrower a has 0 Accelerators {UNKNOWN}, whose resources are not known",
     ),
     "to a pool that stays as it is, because nobody knows the type": (
         snapshot(

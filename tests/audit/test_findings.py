@@ -131,7 +131,7 @@ CASES = {
     "quota-status-stuck": Case(
         watched(team("team-a", status="CreateFailed", failure_reason="no add-on")),
         watched(team("team-a", status="Updating")),
-        "the quota team-a-quota has status CreateFailed: no add-on",
+        "The quota team-a-quota has status CreateFailed: no add-on",
     ),
     "policy-status-stuck": Case(
         watched(scheduler_config=replace_config("UpdateFailed")),
@@ -167,13 +167,13 @@ CASES = {
     ),
     "weight-zero": Case(fair(a=0, b=10), fair(a=0, b=0), "a has fair-share weight 0 beside teams with a weight"),
     "nominal-above-allocatable": Case(
-        offering(1_930), offering(4_000), "Quotas promise 16 vCPU (7.72 on offer) of ml.m5.xlarge: 207 %"
+        offering(1_930), offering(4_000), "Quotas promise 16 vCPU (nodes offer 7.72) of ml.m5.xlarge: 207 %"
     ),
     "starved-while-another-borrows": Case(
         starving(),
         working(team("team-a", 4, BORROW), team("team-b", 4, BORROW), jobs=[job("team-b", "borrower", 7)]),
-        "team-a waits for 2 accelerators and uses 0 of its 4 ml.g5.8xlarge, while others borrow 3, "
-        "of which 2 can be reclaimed.",
+        "team-a waits for 2 accelerators and uses 0 of its 4 ml.g5.8xlarge, while others borrow 3 "
+        "(2 can be reclaimed).",
     ),
     "hoarding": Case(
         hoarding(CLOSED),

@@ -95,5 +95,5 @@ def test_the_pages_of_sagemaker_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("answer", [{}, {"items": None, "metadata": {}}, {"items": [], "metadata": None}], ids=str)
 def test_an_answer_that_is_no_list_is_an_error_and_no_empty_world(answer: dict[str, Any]) -> None:
-    with pytest.raises(UpstreamError, match="list nodes: the answer is no list of objects"):
+    with pytest.raises(UpstreamError, match="list nodes: the answer is not a list of objects"):
         Server(answer).nodes()

@@ -29,7 +29,7 @@ def test_the_reason_comes_first_and_what_would_help_after_it(runner: CliRunner, 
     result = runner.invoke(app, ["explain", "waits", "-s", snapshot])
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[0] == "team-a/waits: WaitingForQuota"
-    for text in ("What would let it run", "team-b/b-own finishes", "Who holds what", "Kueue's words"):
+    for text in ("Ways to start it", "team-b/b-own finishes", "Who holds what", "Kueue's message"):
         assert text in result.output
 
 

@@ -1,5 +1,6 @@
 """What commands show of a deployed stack without changing it, and how they say that they could not."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import get_args
 import pytest
 
 from taskgov.services.end_of_run import RunOutcome
-from taskgov_cli.history import STYLES
+from taskgov_cli.history import STYLES, _cause
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, taskgov
 
@@ -29,6 +30,19 @@ def test_history_shows_the_newest_runs_first(applied: World) -> None:
     assert len(starts) == 2
     shown = taskgov("history", applied.cluster_arn)
     assert "Object Created: policies/ml-cluster.yaml" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("UpdateComputeQuota", "UpdateComputeQuota by ana"),
+        ("UpdateComputeQuota; plan plan-1 approved by ben", "UpdateComputeQuota by ana; plan plan-1 approved by ben"),
+        ("Run Ordered", "run requested by ana"),
+        ("", "a kind by ana"),
+    ],
+)
+def test_a_cause_names_who_caused_the_run_before_who_approved_its_plan(what: str, said: str) -> None:
+    assert _cause({"cause": json.dumps({"what": what, "detailType": "a kind", "by": "ana"})}) == said
 
 
 def test_every_outcome_that_is_documented_has_its_colour() -> None:

@@ -166,7 +166,7 @@ class TestMine:
         assert found["mine"] == {"username": member, "tasksThatNameNobody": 1, "kindsNotVisible": []}
         shown = lines("jobs", *LIVE, "--team", "team-a", "--mine")
         assert f"Yours: submitted by {member}" in shown
-        assert "1 other task names nobody (no annotation taskgov/submitted-by)" in shown
+        assert "1 other task has no submitter (no annotation taskgov/submitted-by)" in shown
 
     def test_the_whole_name_counts_too_and_that_of_another_role_does_not(
         self, world: World, monkeypatch: pytest.MonkeyPatch

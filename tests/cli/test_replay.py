@@ -102,7 +102,7 @@ def test_a_record_of_work_is_a_trace_in_which_a_workload_is_one_job(tmp_path: Pa
     assert read_trace(tmp_path).jobs == (Job("team-a", 0, 7200, 1, 7), Job("team-a", 0, 10800, 2, 7))
     assert read_trace(tmp_path, "ml.p5.48xlarge").jobs == (Job("team-a", 0, 10800, 2, 7),)
     (tmp_path / "2026-11-21.jsonl.gz").write_bytes(b"no day")
-    with pytest.raises(ValueError, match=r"2026-11-21\.jsonl\.gz: it is no day of the record of work"):
+    with pytest.raises(ValueError, match=r"2026-11-21\.jsonl\.gz: it is not a day of the record of work"):
         read_trace(tmp_path)
 
 

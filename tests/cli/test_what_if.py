@@ -46,7 +46,7 @@ def snapshot(tmp_path: Path) -> str:
 def test_teams_are_shown_side_by_side(runner: CliRunner, snapshot: str) -> None:
     result = runner.invoke(app, ["what-if", "-s", snapshot, "--set", "team-b.ml.g5.8xlarge=6"])
     assert result.exit_code == 0, result.output
-    for text in ("Teams, before -> after", "4 -> 6", "Then at risk"):
+    for text in ("Teams, before -> after", "4 -> 6", "At risk"):
         assert text in result.output
 
 
@@ -145,7 +145,7 @@ def test_a_quota_is_supposed_in_parts(runner: CliRunner, snapshot: str) -> None:
 
 def test_a_manifest_that_cannot_be_used_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
-    for text, said in ((JOB, "has no namespace"), ("- a list", "has no manifest"), ("{", "is no YAML")):
+    for text, said in ((JOB, "has no namespace"), ("- a list", "has no manifest"), ("{", "is not YAML")):
         file.write_text(text)
         result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
         assert (result.exit_code, said in " ".join(result.output.replace("│", " ").split())) == (2, True)

@@ -110,8 +110,8 @@ def test_a_lead_reads_the_kept_estimate_what_it_waits_for_and_how_good_such_were
     shown = text("when", MINE, *LIVE)
     assert "half of the time by" in shown
     assert "nine times of ten by" in shown
-    assert "it starts after the end of: team-b/b-runs (60), team-a/a-runs (40), in so many of 100 futures" in shown
-    assert "last 100 of team-a: 52 % by the first time, 91 % by the second" in shown
+    assert "of 100 futures, it starts in 60 when team-b/b-runs ends, in 40 when team-a/a-runs ends" in shown
+    assert "last 100 estimates for team-a: 52 % had started by the median estimate, 91 % by the 90 % estimate" in shown
     found = data("when", MINE, *LIVE)
     assert (found["kept"], found["calibrated"], found["futures"]) == (True, True, 100)
 
@@ -120,8 +120,8 @@ def test_a_member_reads_the_own_team_and_nothing_of_others(world: World, member:
     keep(world)
     shown = text("when", MINE, *LIVE)
     assert "half of the time by" in shown
-    assert "jobs of other teams (60)" in shown
-    assert "last 100 of team-a: 52 %" in shown
+    assert "in 60 when jobs of other teams end" in shown
+    assert "last 100 estimates for team-a: 52 %" in shown
     for theirs in ("team-b", "b-runs", "b-waits"):
         assert theirs not in shown
 
@@ -209,6 +209,11 @@ def test_of_a_team_the_first_start_is_the_next() -> None:
 
 
 def test_how_good_estimates_were_in_words() -> None:
-    assert score_words(TeamScore(100, 0.52, 0.91), "a") == "last 100 of a: 52 % by the first time, 91 % by the second"
-    assert score_words(TeamScore(20, 0.5, nan), "a") == "last 20 of a: 50 % by the first time"
-    assert score_words(None, "a") == "no time of an estimate for a is over yet"
+    assert (
+        score_words(TeamScore(100, 0.52, 0.91), "a")
+        == "last 100 estimates for a: 52 % had started by the median estimate, 91 % by the 90 % estimate"
+    )
+    assert (
+        score_words(TeamScore(20, 0.5, nan), "a") == "last 20 estimates for a: 50 % had started by the median estimate"
+    )
+    assert score_words(None, "a") == "no estimate for a can be checked yet"

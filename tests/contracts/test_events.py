@@ -239,7 +239,7 @@ def test_other_objects_are_no_policy_documents(key: str) -> None:
     event = sample("s3_object_created")
     event["detail"]["object"]["key"] = key
 
-    assert parsed(event) == Ignored(f"{key} is no policy document")
+    assert parsed(event) == Ignored(f"{key} is not a policy document")
 
 
 @pytest.mark.parametrize(

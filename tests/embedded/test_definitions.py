@@ -143,7 +143,7 @@ ALL, SOME = {"ErrorEquals": ["States.ALL"], "Next": "B"}, {"ErrorEquals": ["Some
         (in_jsonata(A={**TASK, "TimeoutSeconds": 5, "HeartbeatSeconds": 5}), "HeartbeatSeconds is 5, not less than"),
         (in_jsonata(A={**MAP, "MaxConcurrency": -1}), "MaxConcurrency is -1"),
         (in_jsonata(A={**WAIT, "Seconds": "10"}), "Seconds is '10', not a whole number"),
-        (in_jsonata(A={**WAIT, "Timestamp": "2026-11-20"}), "no moment as RFC 3339 has it"),
+        (in_jsonata(A={**WAIT, "Timestamp": "2026-11-20"}), "is not a time as in RFC 3339"),
         (in_jsonata(A={"Type": "Parallel", "Branches": [], "End": True}), "has no Branches"),
         (in_jsonata(B={**MAP, "ItemProcessor": INNER}), "state 'B': a name is given once"),
         (in_jsonata(**{"x" * 81: PASS}), "at most 80 characters"),

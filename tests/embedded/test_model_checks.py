@@ -65,7 +65,7 @@ def test_an_instance_type_of_tomorrow_is_taken_by_its_form() -> None:
 
 
 def test_an_answer_with_a_stranger_or_without_a_member_is_found() -> None:
-    with pytest.raises(ShapeError, match="'Extra' is no member"):
+    with pytest.raises(ShapeError, match="'Extra' is not a member"):
         check_answer("ListComputeQuotas", LIST, {"ComputeQuotaSummaries": [], "Extra": 1})
     with pytest.raises(ShapeError, match="must not be null"):
         check_answer("ListComputeQuotas", LIST, {"ComputeQuotaSummaries": [{"Name": "q"}]})

@@ -46,7 +46,7 @@ def test_more_quota_helps_and_it_is_said_that_somebody_has_to_give_it() -> None:
     lab = Lab().team("team-a", 4, borrow=0).machines(4)
     lab.submit("team-a", "own", pods=3).submit("team-a", "waits", pods=3)
     assert by_kind(lab, "waits")["quota"] == (
-        "the quota of team-a rises by 2 GPUs of ml.g5.8xlarge; other teams must give them, 4 of 4 are promised already"
+        "the quota of team-a rises by 2 GPUs of ml.g5.8xlarge; 4 of 4 are guaranteed already: another quota must shrink"
     )
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from taskgov.audit.report_words import full_sentence
 from taskgov.findings import Severity, of_audit, of_document, of_plan, of_state
 from taskgov.findings.kind import FindingKind
 from tests.support.golden import assert_section
@@ -154,7 +155,7 @@ def test_every_finding_says_what_it_means_and_what_to_do_and_has_evidence() -> N
 
 def _row(kind: FindingKind) -> str:
     where = ", ".join(f"`{place}`" for place in kind.found_in)
-    said = f"{_shown(kind.sentence)}<br>→ {_shown(kind.remedy)}"
+    said = f"{full_sentence(_shown(kind.sentence))}<br>→ {full_sentence(_shown(kind.remedy))}"
     return f"| `{kind.code}` | {_severity(kind)} | {kind.means} | {said} | {where} |"
 
 

@@ -125,7 +125,7 @@ def test_every_known_name_is_spelled_as_a_type() -> None:
 
 @pytest.mark.parametrize("profile", ["1g.5gb", "mig-5gb", "mig-xg.5gb", ""])
 def test_what_is_no_mig_profile_is_refused(profile: str) -> None:
-    with pytest.raises(ValueError, match="no MIG profile"):
+    with pytest.raises(ValueError, match="is not a MIG profile"):
         mig_slices(profile)
 
 

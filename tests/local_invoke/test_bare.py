@@ -60,10 +60,10 @@ def test_a_token_signed_for_the_account_is_taken(account: LocalAccount, endpoint
 @pytest.mark.parametrize(
     ("text", "because"),
     [
-        ("ml.g5.8xlarge", "'' is no number of instances from 1 to 100"),
-        ("ml.g5.8xlarge=0", "'0' is no number"),
-        ("ml.g5.8xlarge=101", "'101' is no number"),
-        ("g5=4", "'g5' is no known instance type"),
+        ("ml.g5.8xlarge", "'' is not a number of instances from 1 to 100"),
+        ("ml.g5.8xlarge=0", "'0' is not a number"),
+        ("ml.g5.8xlarge=101", "'101' is not a number"),
+        ("g5=4", "'g5' is not a known instance type"),
     ],
 )
 def test_workers_that_cannot_be_read_are_an_error(text: str, because: str) -> None:

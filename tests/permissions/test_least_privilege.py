@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.iam.evaluation import Grant, Statement
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
-NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is no call of its own"
+NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is not a separate call"
 OPTIONAL = "asked only when a summary lacks its optional members; the embedded stack gives all of them"
 UNUSED = {
     ("ReadSnapshotRole", "s3:ListBucket"): NOT_CALLED,

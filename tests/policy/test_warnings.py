@@ -138,7 +138,7 @@ def test_a_promise_that_demand_can_never_move_is_found() -> None:
 
     assert (found.code, found.subject) == ("demand-never-moves", "teams[0].quota.ComputeQuotaResources[0].Count")
     assert found.because == "Demand never moves any of 2 ml.g6.8xlarge: 49.9 % is less than one."
-    assert found.remedy == "Set demand.maxMovePercent to 50 or more."
+    assert found.remedy == "set demand.maxMovePercent to 50 or more"
     assert found.evidence == {"instanceType": "ml.g6.8xlarge", "promised": 2}
 
 

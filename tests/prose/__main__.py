@@ -4,6 +4,7 @@ The linter is proselint with its own checks, for Markdown, and the project's sty
 them without code, links and HTML comments. Prints `file:line: what`, and ends with 1 where it found something.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from proselint.checks import __register__ as of_proselint
 from proselint.registry.checks import Check
 from proselint.registry.checks.types import PreferredForms
 
-from tests.prose.style import OFF, WORDS
+from tests.prose.style import OFF, PHRASES, WORDS
 from tests.prose.texts import files_of_people, texts_of
 
 FORMS = {f"(?:{pattern})": instead for pattern, instead in WORDS.items()}
@@ -26,6 +27,10 @@ def found_in(file: Path) -> Iterator[str]:
     for begins, text in texts_of(file):
         for result in sorted(result for check in checks for result in check.check_with_flags(text)):
             yield f"{file}:{begins + text.count(chr(10), 0, result.span[0] + 1)}: {result.message}"
+        for pattern, instead in PHRASES.items():
+            for found in re.finditer(pattern, text, re.IGNORECASE):
+                said = " ".join(found[0].split())
+                yield f"{file}:{begins + text.count(chr(10), 0, found.end())}: '{said}': write {instead}."
 
 
 def main(arguments: list[str]) -> int:

@@ -42,6 +42,13 @@ WORDS: Final = {
 }
 """Private, personified or old words, which the first texts of the project had."""
 
+_COMPARED: Final = "better|earlier|fewer|later|less|longer|more|nearer"
+PHRASES: Final = {
+    rf"(?<!there)(?<!\s)\s+(?:is|are|was|were)\s+no\s+(?!(?:{_COMPARED})\b)[a-z]": "is not a ...",
+    r",\s+of\s+which": "whose, that, without; or a sentence of its own",
+}
+"""Constructions to avoid, as patterns of Python's `re` (not RE2), but for "there is no ..." and "no longer"."""
+
 OFF: Final = (
     "typography",
     "spelling.able_atable",  # allocatable is Kubernetes' word

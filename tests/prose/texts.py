@@ -20,7 +20,7 @@ _OF_YAML: Final = re.compile(
     r"(?:^|\s)#\s?(.*)|^\s*(?:- )?(?:Alarm)?(?:[Dd]escription|Comment|title|about|shows|source): (.*)"
 )
 _WORD: Final = re.compile(r"(?<!\S)[A-Za-z]+(?=[\s,.:;]|$)")
-_OF_MAKE: Final = re.compile(r"(?:^|\s)##? (.*)|\becho \"(.*)\"")
+_OF_MAKE: Final = re.compile(r"(?:^|\s)##? (.*)|\b(?:echo|say) \"(.*)\"")
 
 _PRODUCT: Final = ("functions", "layers/taskgov/python", "workstation")
 
@@ -33,8 +33,10 @@ def files_of_people() -> list[Path]:
     pages = [Path("README.md"), Path("CONTRIBUTING.md"), Path("SECURITY.md"), *sorted(Path("docs").rglob("*.md"))]
     code = [file for room in _PRODUCT for kind in ("*.py", "*.j2") for file in sorted(Path(room).rglob(kind))]
     played = sorted(Path("workstation").rglob("walkthrough/**/*.yaml"))
-    others = [Path(name) for name in ("template.yaml", "action.yml", ".pre-commit-hooks.yaml", "Makefile")]
-    return [*pages, *code, *played, *sorted(Path("statemachines").glob("*.yaml")), *others]
+    shown = [file for kind in ("*.yaml", "*.yml") for file in sorted(Path("examples").rglob(kind))]
+    forge = [file for kind in ("*.md", "*.yml") for file in sorted(Path(".github").rglob(kind))]
+    others = [Path(name) for name in ("template.yaml", "action.yml", ".pre-commit-hooks.yaml", "Makefile", ".ci/run")]
+    return [*pages, *code, *played, *sorted(Path("statemachines").glob("*.yaml")), *shown, *forge, *others]
 
 
 def texts_of(file: Path) -> Iterator[Text]:

@@ -21,7 +21,7 @@ Leased = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Lent:
-    """A lease that holds, and how much of it the donor gives by the word of the plan's findings."""
+    """An active lease, and how much of it the donor gives according to the plan's findings."""
 
     lease: Lease
     amount: int

@@ -158,7 +158,7 @@ WRONG = {
     ),
     "no quantity": (
         {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "outputs": {"credits": [1]}}]}},
-        r"transformations\[0\].outputs.credits: \[1\] is no quantity",
+        r"transformations\[0\].outputs.credits: \[1\] is not a quantity",
     ),
     "a multiplier that is no text": (
         {**V1BETA2, "resources": {"transformations": [{"input": "cpu", "multiplyBy": 2}]}},
@@ -178,7 +178,7 @@ WRONG = {
     ),
     "no duration": (
         {**V1BETA2, "admissionFairSharing": {"usageHalfLifeTime": "a day"}},
-        "admissionFairSharing.usageHalfLifeTime: a day is no duration",
+        "admissionFairSharing.usageHalfLifeTime: a day is not a duration",
     ),
     "a weight below nothing": (
         {**V1BETA2, "admissionFairSharing": {"resourceWeights": {"cpu": -1}}},

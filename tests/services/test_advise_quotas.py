@@ -126,7 +126,7 @@ def test_where_nothing_is_better_the_report_says_so_without_a_finding(week: Week
     [advice] = week.advise()
     report = audit_report(week.snapshot(), advice=[advice])
     assert not any(finding.code == "quotas-advised" for finding in report.findings)
-    assert "leave it as it is" in report_html(report).decode()
+    assert "no change" in report_html(report).decode()
 
 
 def test_advice_takes_no_more_than_its_part_of_the_time_of_an_audit(week: Week) -> None:

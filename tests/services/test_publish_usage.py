@@ -476,7 +476,7 @@ def test_a_run_is_on_record_even_when_the_bus_refuses_its_event() -> None:
         (PublishUsageRequest(cluster_arn=CLUSTER_ARN, outcome="applied"), "runId and startedAt"),
         (
             PublishUsageRequest(cluster_arn=CLUSTER_ARN, outcome="apply", run_id="r", started_at=NOON),
-            "'apply' is no outcome of a run",
+            "'apply' is not an outcome of a run",
         ),
     ],
     ids=["without a run", "an outcome of a plan"],

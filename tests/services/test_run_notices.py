@@ -13,7 +13,7 @@ from taskgov.services.run_notices import notice_of
 from tests.support.memory import CLUSTER_ARN, NOON
 from tests.support.plans import plan_of, update
 
-STOP = GuardrailVerdict("freeze", False, "team-a is frozen.", "Take it out of freeze.")
+STOP = GuardrailVerdict("freeze", False, "team-a is frozen.", "take it out of freeze")
 PLAN = replace(plan_of(update(0, "team-a", "quota0000001", 4, 3)), guardrails=(STOP,))
 INCIDENT = Finding(
     "floors-above-capacity", Severity.INCIDENT, "ml.g5.8xlarge", "Floors are 4 above capacity.", "Repair."
@@ -54,9 +54,16 @@ def test_a_notice_names_the_cause_the_changes_and_what_would_let_them_through() 
         "Cause: UpdateComputeQuota by jane at 2026-11-20 12:00:00 UTC",
         "Error: ConflictError: somebody else",
         "- team-a: team-a 4 -> 3",
-        "! freeze: team-a is frozen. Take it out of freeze.",
+        "! freeze: team-a is frozen. To continue: take it out of freeze.",
     ):
         assert part in notice.text
+
+
+def test_a_notice_names_who_caused_a_run_before_who_approved_its_plan() -> None:
+    approved = CAUSE.model_copy(update={"what": "UpdateComputeQuota; plan plan-1 approved by ana"})
+    notice = notice_of(EndOfRun(CLUSTER_ARN, "ml-cluster", "run-1", "failed", 0, NOON, NOON, cause=approved))
+    assert notice
+    assert "Cause: UpdateComputeQuota by jane at 2026-11-20 12:00:00 UTC; plan plan-1 approved by ana" in notice.text
 
 
 def test_an_incident_is_reported_whatever_the_outcome() -> None:

@@ -48,4 +48,4 @@ def test_a_plan_that_cannot_be_read_is_an_error_that_names_it_and_quotes_nothing
         pointer = cluster.documents.put("plans/ml-cluster/x.json", body, "application/json")
         with pytest.raises(InvalidRequestError) as caught:
             reads(cluster, pointer)
-        assert str(caught.value) == "plans/ml-cluster/x.json is no plan that this version can read"
+        assert str(caught.value) == "plans/ml-cluster/x.json is not a plan that this version can read"

@@ -389,7 +389,7 @@ def test_rights_that_cannot_be_read_allow_nothing(book: InMemoryBook, text: str)
 
 @pytest.mark.parametrize("text", ["[]", "7", "null"])
 def test_rights_that_are_no_object_allow_nothing(text: str) -> None:
-    with pytest.raises(InvalidRequestError, match="no JSON object"):
+    with pytest.raises(InvalidRequestError, match="not a JSON object"):
         Rights.read(text)
 
 

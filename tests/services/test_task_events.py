@@ -153,12 +153,12 @@ def test_a_mail_says_all_kinds_in_one_text() -> None:
     )
     assert mail(found, "ml-cluster", "research", lines=20).splitlines()[2:5] == [
         (
-            "llama-7b (PyTorchJob, class training-priority, asks 8 GPUs, 96 cpu, 512Gi memory) was preempted at "
+            "llama-7b (PyTorchJob, class training-priority, requests 8 GPUs, 96 cpu, 512Gi memory) was preempted at "
             "2026-11-20 11:55 UTC for serving (class inference-priority): quota that it borrowed was reclaimed "
             "(InCohortReclamation)."
         ),
         (
-            "llama-7b (PyTorchJob, class training-priority, asks 8 GPUs, 96 cpu, 512Gi memory) was waiting since "
+            "llama-7b (PyTorchJob, class training-priority, requests 8 GPUs, 96 cpu, 512Gi memory) was waiting since "
             "2026-11-20 10:00 UTC: longer than 60 minutes."
         ),
         (

@@ -22,7 +22,7 @@ from tests.support.memory import CLUSTER_ARN, NOON, RecordingBus, RecordingFailu
 TOPIC = "arn:aws:sns:us-east-1:111122223333:taskgov-team-"
 MEMORY = KEY.format("ml-cluster")
 JOB_1 = (
-    "job-1 (Workload, asks 2 GPUs, 4 cpu) was preempted at 2026-11-20 11:55 UTC for team-b: "
+    "job-1 (Workload, requests 2 GPUs, 4 cpu) was preempted at 2026-11-20 11:55 UTC for team-b: "
     "quota that it borrowed was reclaimed (InCohortReclamation)."
 )
 BOTH = {"everyTeam": f"{TOPIC}{{team}}", "chat": {"everyTeam": f"{TOPIC}{{team}}-chat"}}
@@ -239,7 +239,8 @@ def test_a_wait_is_reported_once_when_it_is_longer_than_the_limit() -> None:
     )
     [text] = told.mails
     assert (
-        "job-2 (Workload, asks 8 GPUs, 4 cpu) was waiting since 2026-11-20 11:02 UTC: longer than 60 minutes." in text
+        "job-2 (Workload, requests 8 GPUs, 4 cpu) was waiting since 2026-11-20 11:02 UTC: longer than 60 minutes."
+        in text
     )
 
 

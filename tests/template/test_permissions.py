@@ -36,7 +36,7 @@ WILDCARDS = {
     "logs:PutResourcePolicy": "resource policies are the account's",
     "logs:DescribeResourcePolicies": "resource policies are the account's",
     "logs:DescribeLogGroups": "what Step Functions asks before it logs",
-    "states:SendTaskSuccess": "a task token is the only thing that names the run, and is no resource",
+    "states:SendTaskSuccess": "a task token is the only thing that names the run, and is not a resource",
     "cloudwatch:PutMetricData": "CloudWatch names no resource; the namespace is a condition",
     "cloudwatch:DescribeAlarms": "CodeDeploy asks for all alarms of a deployment in one call",
 }

@@ -1,7 +1,7 @@
 """The way in (`taskgov`, `python -m taskgov_cli`): also while it imports, Ctrl-C ends it without a traceback.
 
 What the libraries of the command line would fail with on import is put right first: streams that are closed, or cannot
-write every character, and sizes of terminals that are no numbers.
+write every character, and sizes of terminals that are not numbers.
 """
 
 import gc

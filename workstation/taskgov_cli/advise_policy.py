@@ -35,7 +35,7 @@ class Ground:
 
     @property
     def today(self) -> Today:
-        """How teams stand, by the plan of the document."""
+        """Current quotas, by the plan of the document."""
         return today_of(self.document, self.instance_type, self.per_instance, planned(self, self.document))
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from taskgov_cli.advise_report import Report
 
 NOT_SIMULATED: Final = (
-    "the placement of GPUs: a job of 8 may need one machine",
-    "people: with shorter waits they may submit other work, or more of it",
-    "checkpoints: a preempted job starts again, which is the worst case",
-    "failing machines, leases, and work that is running when a split begins: each starts empty",
-    "quotas of other instance types, to which the same borrow limit applies",
+    "placement of GPUs (a job of 8 may need one machine)",
+    "changed behavior (with shorter waits people may submit other work, or more)",
+    "checkpoints (a preempted job starts again: the worst case)",
+    "node failures, leases, and work that runs when a split begins (each split starts empty)",
+    "quotas of other instance types (the same borrow limit applies to them)",
 )
 
 
@@ -76,7 +76,8 @@ def shown(report: Report, output: Path | None) -> Iterator[RenderableType]:
     if report.unmeasured >= HOUR:
         hours = report.unmeasured / HOUR
         yield Text(f"The record of work leaves out {hours:,.0f} hours; jobs that ended in them are missing.")
-    yield Text(f"Not simulated: {'; '.join(NOT_SIMULATED)}.")
+    yield Text("Not simulated:")
+    yield from (Text(f"  - {what}") for what in NOT_SIMULATED)
     if report.changed is not None and report.before is not None:
         yield from (unfolded(line) for line in _diff(report, output))
         if output is not None:

@@ -33,5 +33,5 @@ def config(*, form: Format = Form.TABLE, as_json: AsJson = False) -> None:
 def _shown(held: Iterable[Setting], files: list[Path]) -> Iterator[RenderableType]:
     rows = [(setting.key, setting.value or "", setting.origin or "not set") for setting in held]
     yield table("Settings", ("setting", "value", "from"), rows, main=True)
-    read = ", ".join(map(str, files)) or f"none; {PROJECT_FILE} here or in a folder above would count, or {CONFIG}"
-    yield Text(f"Files: {read}")
+    none = f"none found; taskgov reads {PROJECT_FILE} here or in a folder above, or the file in {CONFIG}"
+    yield Text(f"Files: {', '.join(map(str, files)) or none}")

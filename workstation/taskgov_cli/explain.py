@@ -109,14 +109,12 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     if answer.next_step:
         yield Text(f"  Next step: {answer.next_step}.")
     if answer.remedies:
-        yield table(
-            "What would let it run", ("by", "change"), [(remedy.kind, remedy.because) for remedy in answer.remedies]
-        )
+        yield table("Ways to start it", ("by", "change"), [(remedy.kind, remedy.because) for remedy in answer.remedies])
     if answer.start is not None:
         yield Text(f"Starts {answer.start.sentence(answer.start.made)} UTC (estimated; taskgov when says more)")
     if answer.earliest_because:
-        when = f"{answer.earliest:%Y-%m-%d %H:%M} " if answer.earliest else ""
-        yield Text(f"Earliest: {when}({answer.earliest_because})")
+        why = answer.earliest_because
+        yield Text(f"Earliest start: {f'{answer.earliest:%Y-%m-%d %H:%M} ({why})' if answer.earliest else why}")
     if answer.risks:
         rows = [
             (risk.lender, risk.instance_type, format_quantity(risk.resource, risk.size), risk.reason)
@@ -128,7 +126,7 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     if answer.leases:
         yield leases_table(answer.leases)
     if answer.kueue_says.rstrip(".") not in answer.because:
-        yield Text(f"Kueue's words: {answer.kueue_says}", style="dim")
+        yield Text(f"Kueue's message: {answer.kueue_says}", style="dim")
     yield from (Text(f"Not modelled: {sentence}", style="dim") for sentence in answer.not_modelled)
     yield from snapshots.hidden_words(answer.not_visible)
 

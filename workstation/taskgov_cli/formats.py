@@ -44,7 +44,7 @@ def answer(
 ) -> None:
     """Print an answer in the form that was requested.
 
-    `data` returns what programs get, `parts` are what people read, of which empty tables are left out; `markdown`
+    `data` returns what programs get, `parts` are what people read, without empty tables; `markdown`
     returns the text of a command that has Markdown of its own. Raises `typer.BadParameter` for two forms at once.
     """
     match _form(form, as_json=as_json):

@@ -43,10 +43,10 @@ def govern(
         others = [claim for claim in claims if claim.lineage != stamp.lineage]
         for claim in others if yes else ():
             place.backends.remove_tag(arn, CLAIM + claim.lineage)
-    lines = [f"This is stack {stamp.lineage}, at serial {stamp.serial}."]
+    lines = [f"Stack lineage {stamp.lineage}, serial {stamp.serial}."]
     lines += [_sentence(claim, stamp, claims, taken=yes and claim in others) for claim in claims]
     if not claims:
-        lines.append(f"No stack has tagged {cluster}; the first that writes will.")
+        lines.append(f"No stack has tagged {cluster}. The first stack that writes will tag it.")
     elif others and not yes:
         lines.append(f"Nothing was changed. To assign the cluster to this stack: taskgov govern {cluster} --yes")
     elif others:

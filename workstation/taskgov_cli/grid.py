@@ -88,7 +88,7 @@ class Grid:
             yield Segment("".join(self._lines(widths)))
 
     def _widths(self) -> list[int] | None:
-        """Return how wide each column is; None where a cell is no plain line."""
+        """Return how wide each column is; None where a cell is not a plain line."""
         if not all(cell.plain.isprintable() for row in self.rows for cell in row):
             return None
         columns = zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)

@@ -35,6 +35,9 @@ Run = Mapping[str, Any]
 SHOWN = 20
 """Quotas that a run wrote before it ended that are shown; `--json` has all."""
 
+REQUESTED = {"Run Ordered": "run requested"}
+"""Kinds of events that a person caused, in words."""
+
 STYLES = {
     "applied": "green",
     "blocked": "red",
@@ -157,4 +160,5 @@ def _cause(run: Run) -> str:
         return ""
     cause = json.loads(run["cause"])
     by = f" by {cause['by']}" if cause.get("by") else ""
-    return f"{cause.get('what') or cause['detailType']}{by}"
+    what, *approval = str(cause.get("what") or cause["detailType"]).partition("; plan ")
+    return f"{REQUESTED.get(what, what)}{by}{''.join(approval)}"

@@ -179,8 +179,8 @@ def _whose(mine: Mine | None) -> Iterator[Text]:
         return
     yield Text(f"Yours: submitted by {mine.username}", style="dim")
     if mine.unowned:
-        few = counted(mine.unowned, "other task names", "other tasks name")
-        yield Text(f"  {few} nobody (no annotation {SUBMITTED_BY})", style="dim")
+        few = counted(mine.unowned, "other task has", "other tasks have")
+        yield Text(f"  {few} no submitter (no annotation {SUBMITTED_BY})", style="dim")
     for kind in mine.unseen:
         yield Text(f"  whose each {kind} is, is not visible with your rights", style="dim")
 

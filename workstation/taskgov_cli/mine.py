@@ -51,7 +51,7 @@ class Mine:
     jobs: frozenset[tuple[str, str, str]]
     """Team, kind and job, as in `taskgov.usage.tasks.Task`."""
     unowned: int
-    """How many tasks name nobody."""
+    """Number of tasks without a submitter."""
     unseen: tuple[str, ...] = ()
     """Kinds of jobs that the caller may not list: whose these are is not known."""
 

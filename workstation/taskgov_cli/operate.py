@@ -88,7 +88,7 @@ def request_run(place: Deployed, cluster_arn: str, *, retry_refused: bool = Fals
 
 
 def turn(place: Deployed, *, on: bool, reason: str) -> None:
-    """Order the stop switch on or off; the stack keeps whom AWS attests, when and why. Raises GovernanceError."""
+    """Turn the stop switch on or off; the stack records the caller, the time and the reason. Raises GovernanceError."""
     give(place, StopOrder.parse({"action": "stop" if on else "resume", "reason": reason}))
 
 
@@ -100,7 +100,8 @@ def switch_of(place: Deployed) -> Mapping[str, Any]:
 
 
 def _sentence(switch: Mapping[str, Any]) -> str:
-    by = f", turned by {switch['by']} at {switch['at']}" if "by" in switch else ""
+    state = "on" if switch["on"] else "off"
+    by = f", turned {state} by {switch['by']} at {switch['at']}" if "by" in switch else ""
     why = f": {switch['reason']}" if switch.get("reason") else ""
-    effect = "no run writes until `taskgov stop off`" if switch["on"] else "runs write as their mode says"
-    return f"The stop switch is {'on' if switch['on'] else 'off'}{by}{why}; {effect}."
+    effect = "no run writes until `taskgov stop off`" if switch["on"] else "runs follow ApplyMode"
+    return f"The stop switch is {state}{by}{why}; {effect}."

@@ -54,7 +54,7 @@ def replay(  # noqa: PLR0913 - the options of a command
         str | None,
         typer.Option(
             metavar="MTBF,REPAIR",
-            help="Nodes of 8 GPUs fail, e.g. 30d,12h; compares fixed quotas with quotas that follow.",
+            help="Simulate node failures, e.g. 30d,12h: mean time between failures, repair time.",
         ),
     ] = None,
     plot: Annotated[

@@ -48,7 +48,7 @@ class Outcome:
 
 
 def team_outcome(team: str, trace: Trace, stays: list[Stay], history: History) -> TeamOutcome:
-    """Return what it came to for one team."""
+    """Return the team's results."""
     own = [stay for stay in stays if stay.job.team == team]
     jobs = {number: job for number, job in enumerate(trace.jobs) if job.team == team}
     waits = _waits(jobs, own)

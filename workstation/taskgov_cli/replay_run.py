@@ -72,7 +72,7 @@ def default_policy(trace: Trace, borrow_limit: int) -> PolicyDocument:
 
 
 def partitioned(policy: PolicyDocument) -> PolicyDocument:
-    """Return the document with the same promises, of which nobody lends or borrows anything."""
+    """Return the document with the same promises, but without lending and borrowing."""
     alone = ResourceSharingConfig(strategy=SharingStrategy.DONT_LEND)
     teams = tuple(team.model_copy(update={"quota": _sharing(team, alone)}) for team in policy.teams)
     return policy.model_copy(update={"teams": teams})

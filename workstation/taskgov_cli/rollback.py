@@ -204,7 +204,7 @@ def _shown(
         )
         for entry in changes
     ]
-    columns = ("change #", "wave #", "team", "what it was", "GPUs after it #", "GPUs before it #", "quota")
+    columns = ("change #", "wave #", "team", "operation", "GPUs after #", "GPUs before #", "quota")
     yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
     yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
 

@@ -132,7 +132,7 @@ def _manifests(file: Path) -> list[dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{file}: a manifest must be UTF-8 text, and byte {error.start} is not") from error
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"{file} is no YAML: {error}") from error
+        raise ValueError(f"{file} is not YAML: {error}") from error
     if not found or not all(isinstance(manifest, dict) for manifest in found):
         raise ValueError(f"{file} has no manifest")
     return found

@@ -104,10 +104,8 @@ def shown(answer: WhatIf) -> Iterator[RenderableType]:
         yield _courses(answer.courses)
     for short in answer.shortfalls:
         held, offered = words(short.resource, short.held), words(short.resource, short.offered)
-        sentence = (
-            f"Admitted work holds {held} of {short.instance_type}, and healthy nodes offer {offered}: some waits."
-        )
-        yield Text(sentence, style="yellow")
+        sentence = f"Admitted work holds {held} of {short.instance_type}, but healthy nodes offer {offered}"
+        yield Text(f"{sentence}: some pods will wait.", style="yellow")
     if answer.risks:
         yield _risks(answer.risks)
     if answer.loops:
@@ -136,8 +134,8 @@ def _summary(answer: WhatIf) -> str:
     preempted = sum(bool(workload.preempted_by) for workload in answer.workloads)
     return (
         f"{counted(len(answer.quotas), 'quota changes', 'quotas change')}; "
-        f"{counted(starts, 'workload starts', 'workloads start')} that would have waited, "
-        f"{waits} {'waits' if waits == 1 else 'wait'} that would not, {preempted} {_are(preempted)} preempted"
+        f"{counted(starts, 'more workload starts', 'more workloads start')}, "
+        f"{waits} more {'waits' if waits == 1 else 'wait'}, {preempted} {_are(preempted)} preempted"
     )
 
 
@@ -203,7 +201,7 @@ def _risks(risks: tuple[Risk, ...]) -> RenderableType:
         (risk.workload, risk.lender, risk.instance_type, format_quantity(risk.resource, risk.size), risk.reason)
         for risk in risks
     ]
-    title = "Then at risk: preempted if the lender submits this much within its quota"
+    title = "At risk: preempted if the lender submits this much within its quota"
     return table(title, ("workload", "lender", "instance type", "submits #", "reason"), rows)
 
 

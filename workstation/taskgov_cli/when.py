@@ -39,7 +39,7 @@ _MEMBERS: Final = (
     "an estimate needs all queues and workloads, and you may read only some of them; "
     "a member of a team reads the estimates that a stack keeps: --stack NAME, without --runs, --history and --submit"
 )
-_NO_HISTORY: Final = "no history is given (--history, --stack), so only known run times count"
+_NO_HISTORY: Final = "no history: give --history or --stack. Earliest start with the known run times"
 _HIDDEN: Final = (
     "no estimate: the stack has none for your team, or you may not read them (tag `team` of the role or session)"
 )
@@ -77,8 +77,8 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
 
     It also says how good earlier estimates for the team were. With --cluster and --stack it is the estimate that the
     stack keeps; where there is none, or with --runs or --submit, it is computed from the stack's record of work.
-    --history gives another one. --runs says how long a workload runs in all, and wins over history. Without history
-    only --runs and declared time limits count, as in `explain`.
+    --history gives another one. --runs says how long a workload runs in total; it overrides the history. Without
+    history only --runs and declared time limits count, as in `explain`.
 
     Example: taskgov when team-b/training --cluster ml-cluster --stack taskgov
     """
@@ -175,8 +175,11 @@ def _shown(found: StartEstimate) -> Iterator[RenderableType]:
     if found.holders:
         yield Text(f"  quota: {'; '.join(found.holders)}")
     if found.waits_for:
-        ends = ", ".join(f"{end.workload or 'jobs of other teams'} ({end.futures})" for end in found.waits_for)
-        yield Text(f"  it starts after the end of: {ends}, in so many of {found.futures} futures")
+        ends = ", ".join(
+            f"in {end.futures} when {f'{end.workload} ends' if end.workload else 'jobs of other teams end'}"
+            for end in found.waits_for
+        )
+        yield Text(f"  of {found.futures} futures, it starts {ends}")
     if found.futures:
         half, nine = (_at(found, moment) for moment in (found.half_by, found.nine_of_ten_by))
         yield Text(f"  Of {found.futures} futures of the queue, half start it by {half}, nine of ten by {nine}.")

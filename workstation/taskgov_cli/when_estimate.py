@@ -73,8 +73,8 @@ class Earlier:
 
     def _hit(self, started: datetime) -> str:
         if self.half_by is not None and started <= self.half_by:
-            return "by the first time"
-        return "by the second time" if self.nine_of_ten_by and started <= self.nine_of_ten_by else "later than both"
+            return "by the median estimate"
+        return "by the 90 % estimate" if self.nine_of_ten_by and started <= self.nine_of_ten_by else "later than both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +165,15 @@ def with_earlier(found: StartEstimate, kept: KeptEstimates, team: str, known: Sn
 
 
 def score_words(score: TeamScore | None, team: str) -> str:
-    """Say how good the last estimates were: `last 100 of team-a: 52 % by the first time, 91 % by the second`."""
+    """Say how good the last estimates were.
+
+    For example: `last 100 estimates for team-a: 52 % had started by the median estimate, 91 % by the 90 % estimate`.
+    """
     if score is None or isnan(score.half):
-        return f"no time of an estimate for {team} is over yet"
-    second = "" if isnan(score.nine) else f", {100 * score.nine:.0f} % by the second"
-    return f"last {score.number} of {team}: {100 * score.half:.0f} % by the first time{second}"
+        return f"no estimate for {team} can be checked yet"
+    nine = "" if isnan(score.nine) else f", {100 * score.nine:.0f} % by the 90 % estimate"
+    half = f"{100 * score.half:.0f} % had started by the median estimate"
+    return f"last {score.number} estimates for {team}: {half}{nine}"
 
 
 def _at(seconds: float) -> datetime | None:

@@ -47,7 +47,7 @@ class QuotaSetting:
 
 
 def part_named(text: str) -> str | None:
-    """Return the part that is meant, in any case; None for what is no part.
+    """Return the part that is meant, in any case; None for what is not a part.
 
     Example:
         >>> part_named("vcpu"), part_named("memoryInGiB"), part_named("mig-1g.10gb"), part_named("gpus")

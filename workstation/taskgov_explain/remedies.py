@@ -172,7 +172,7 @@ def _machines(case: Case, added: Mapping[FlavorResource, int]) -> str:
         offered = offered_by_nodes(case.snapshot, instance_type, resource)
         promised = sum(line.guaranteed for line in lines if flavor_resource(line.instance_type, line.resource) == key)
         if is_accelerator(resource) and promised + amount > offered:
-            return f"; other teams must give them, {promised} of {offered} are promised already"
+            return f"; {promised} of {offered} are guaranteed already: another quota must shrink"
     return ""
 
 

@@ -90,7 +90,7 @@ def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) 
 
 
 def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) -> Side:
-    """Return the supposed cluster once the plan is written; what happens on the other side too is no loss."""
+    """Return the supposed cluster once the plan is written; what happens on the other side too is not a loss."""
     calm = Projection.of(supposed, changes)
     holders = {key for key in calm.model.workloads() if calm.model.admission(key) is not None}
     steps = steps_for(calm.model)

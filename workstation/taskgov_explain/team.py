@@ -226,7 +226,7 @@ def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     if standing.entitlement is not None:
         parts.append(f"fair sharing gives it {standing.entitlement}")
     if standing.infinite_share:
-        parts.append("has weight 0 and borrows: all others come first")
+        parts.append("has weight 0 and borrows: teams with a weight above 0 are admitted first")
     return f"{usage.team} {', '.join(parts)}."
 
 

@@ -232,5 +232,5 @@ def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | No
         wait = when - case.snapshot.taken_at
         return when, "in the next cycles" if wait < timedelta(seconds=1) else f"in {wait}, with the known run times"
     if not known:
-        return None, "not known: run times are unknown; give --runs NAME=2h, or maximumExecutionTimeSeconds in the job"
+        return None, "unknown; give --runs NAME=2h, or set maximumExecutionTimeSeconds in the job"
     return None, "not with the known run times"

@@ -91,7 +91,7 @@ class Field:
         return len(self.problems) > before
 
     def amounts(self, name: str) -> None:
-        """Refuse what is no amount in the requests and limits of these resources."""
+        """Refuse what is not an amount in the requests and limits of these resources."""
         for side in ("requests", "limits"):
             for amount in self.at(name, side).each():
                 amount.quantity()
@@ -101,7 +101,7 @@ class Field:
         return [self.at(str(key)) for key in self.mapping()]
 
     def quantity(self) -> None:
-        """Refuse what is no quantity of a resource that a pod can ask for."""
+        """Refuse what is not a quantity of a resource that a pod can ask for."""
         try:
             if isinstance(self.value, bool) or not isinstance(self.value, str | int | float):
                 raise ValueError("must be a Kubernetes quantity such as 8 or 16Gi")  # noqa: TRY301, TRY004

@@ -1,4 +1,4 @@
-"""Which queue is in a workload's way, in Kueue's words."""
+"""Which queue is in a workload's way, as in Kueue's message."""
 
 from __future__ import annotations
 

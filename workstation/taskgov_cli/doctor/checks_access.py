@@ -67,7 +67,7 @@ def access_entries(entries: Read[tuple[AccessEntry, ...]], names: Names) -> Diag
         if isinstance(entry.groups, Unknown):
             return unknown(check, f"{role}: {entry.groups.reason}")
         if entry.groups is None:
-            said.append(f"{role} has none")
+            said.append(f"{role} has no access entry")
             fix.append(f"aws eks create-access-entry {at} --kubernetes-groups {entry.wanted}")
         elif entry.wanted not in entry.groups:
             said.append(f"{role} is not in group {entry.wanted}")

@@ -235,7 +235,7 @@ def _capacities(snapshot: Snapshot) -> dict[str, TypeCapacity]:
     named = {
         row.instance_type for quota in snapshot.quotas for row in quota.compute_quota_config.compute_quota_resources
     }
-    # As the planner has it: other machines are no capacity of HyperPod, whose types begin with ml.
+    # As the planner has it: other machines are not capacity of HyperPod, whose types begin with ml.
     all_count = not _backend(snapshot).is_of_hyperpod
     nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(

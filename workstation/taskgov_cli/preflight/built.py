@@ -33,7 +33,7 @@ def read_built(folder: Path) -> Built | None:
 
 
 def machine_of(module: Path) -> str | None:
-    """Return the architecture of a compiled module, None for what is no ELF file."""
+    """Return the architecture of a compiled module, None for what is not an ELF file."""
     with module.open("rb") as file:
         header = file.read(20)
     if header[:4] != b"\x7fELF":

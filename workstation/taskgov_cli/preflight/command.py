@@ -46,7 +46,9 @@ Overrides = Annotated[
 
 
 def preflight(  # noqa: PLR0913 - the options of a command
-    backend: Annotated[Backend, typer.Option(help="What keeps the quotas of the clusters.")] = Backend.SAGEMAKER,
+    backend: Annotated[
+        Backend, typer.Option(help="How quotas are written: by the SageMaker API, or to Kueue.")
+    ] = Backend.SAGEMAKER,
     overrides: Overrides = None,
     clusters: Annotated[int, typer.Option(min=1, help="How many clusters the stack will govern.")] = 1,
     stack: StackName = DEFAULT_STACK,

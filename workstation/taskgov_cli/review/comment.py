@@ -17,7 +17,7 @@ _REVIEWED: Final = re.compile(r"<!-- taskgov reviewed: (plan-[0-9a-f]{16}:[0-9a-
 def put(forge: Forge, request: Request, about: str, body: str, *, has_news: bool) -> str:
     """Write or replace the comment; return what was done.
 
-    Without news no comment is begun. One that stands is replaced anyway: it would be wrong now.
+    No comment is created if nothing changes. An existing comment is replaced anyway, because it would be outdated.
     """
     standing = find(forge, request, about)
     if standing is None:

@@ -41,7 +41,7 @@ def look(sandbox: Sandbox) -> str:
         found = ", ".join(f"{count:g} {name}" for name, count in sorted(free.items())) or "none"
         raise StepError(f"it takes {INSTANCES} instances with accelerators that no quota promises; there are: {found}")
     sandbox.instance_type = fits[0]
-    return f"quotas will be of {fits[0]}, of which {free[fits[0]]:g} are promised to nobody"
+    return f"quotas will be of {fits[0]}; {free[fits[0]]:g} of them are promised to nobody"
 
 
 def free_instances(nodes: Iterable[Mapping[str, Any]], quotas: Iterable[ComputeQuota]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 <https://focus.finops.org/focus-specification/v1-0/>. A charge is what a team used, or left idle of its guarantee, of
 one instance type in one period; capacity that no quota promises is a charge of nobody. Time that was not measured is
-no charge. Columns that say nothing here are there, and empty, as the specification asks; ours begin with `x_`.
+not charged. Columns that say nothing here are there, and empty, as the specification asks; ours begin with `x_`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ NOT_MEASURED: Final = "(not measured)"
 class Row:
     """One team on one instance type in one period: hours of accelerators (of cores, where a type has none).
 
-    Teams in brackets are no teams: capacity that no quota promises, what quotas promise beyond capacity (below zero),
+    Rows in brackets are not teams: capacity that no quota promises, what quotas promise beyond capacity (below zero),
     and time that was not measured. Over all rows of a type and period, used and idle come to what healthy nodes
     offered in the measured time.
     """

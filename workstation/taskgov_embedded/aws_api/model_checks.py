@@ -103,7 +103,7 @@ def _strangers(shape: Any, value: Any, path: str) -> Iterator[str]:
     if shape.type_name == "structure":
         for name, item in value.items():
             if name not in shape.members:
-                yield f"'{path}{name}' is no member"
+                yield f"'{path}{name}' is not a member"
             elif item is not None:
                 yield from _strangers(shape.members[name], item, f"{path}{name}.")
     elif shape.type_name == "list":

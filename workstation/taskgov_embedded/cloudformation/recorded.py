@@ -26,7 +26,7 @@ _BY_NAME = {
     "AWS::Logs::ResourcePolicy": None,
     "AWS::IAM::Policy": "PolicyName",
 }
-"""Types without attributes, of which `Ref` gives the name, with the property that holds it."""
+"""Types without attributes, whose name `Ref` gives, with the property that holds it."""
 
 
 def recorded_types(place: Place) -> list[MadeType]:

@@ -45,5 +45,5 @@ def parse(expression: str) -> Query:
         raise ValueError(f"the embedded stack does not know this query: {expression}")
     dimensions = frozenset(found["dimensions"].split(", "))
     if found["by"] not in dimensions:
-        raise ValueError(f"{found['by']} is no dimension of the query: {expression}")
+        raise ValueError(f"{found['by']} is not a dimension of the query: {expression}")
     return Query(_STATISTICS[found["function"]], found["metric"], found["namespace"], dimensions, found["by"])

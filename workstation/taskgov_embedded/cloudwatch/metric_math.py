@@ -75,7 +75,7 @@ class _Computation:
     def _series(self, node: ast.expr) -> Series:
         value = self.of(node)
         if not isinstance(value, tuple):
-            raise MetricMathError(f"{ast.unparse(node)} is no series in {self._expression}")
+            raise MetricMathError(f"{ast.unparse(node)} is not a series in {self._expression}")
         return value
 
     def _binary(self, sign: Callable[[float, float], float], left: Value, right: Value) -> Value:

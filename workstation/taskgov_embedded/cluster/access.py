@@ -1,7 +1,7 @@
 """Who may read the cluster's API? An EKS token is checked as EKS checks it, then the caller's role as RBAC does.
 
 The token is a presigned STS GetCallerIdentity URL (aws-iam-authenticator): the header `x-k8s-aws-id` must be among the
-signed ones, so that a token for one cluster is no use at another, and it is good for 15 minutes from its signing.
+signed ones, so that a token for one cluster does not work for another, and it is good for 15 minutes from its signing.
 """
 
 from __future__ import annotations

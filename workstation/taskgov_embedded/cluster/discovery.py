@@ -31,7 +31,7 @@ KUBERNETES_VERSION: Final = {
 def answer(
     path: str, versions: frozenset[str], types: Sequence[ResourceType], *, writable: bool = False
 ) -> KubeObject | None:
-    """Return what discovery has of these types at a path, or None when the path is no discovery path."""
+    """Return what discovery has of these types at a path, or None when the path is not a discovery path."""
     match path.strip("/").split("/"):
         case ["version"]:
             return dict(KUBERNETES_VERSION)

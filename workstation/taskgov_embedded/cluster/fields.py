@@ -108,7 +108,7 @@ def _fields(schema: Any) -> Mapping[str, Any] | None:
     """Return the fields of a schema, or None where anything goes."""
     if isinstance(schema, dict):
         return schema
-    # Over a thousand classes, of which few clusters ever need one: they are loaded by the first strict request.
+    # Over a thousand classes that few clusters ever need: they are loaded by the first strict request.
     model = getattr(importlib.import_module("kubernetes.client.models"), schema, None)
     if model is None:
         return None

@@ -204,7 +204,7 @@ class ObjectStore:
         return stored
 
     def place(self, item: Mapping[str, Any]) -> None:
-        """Put an object as it is, uid and all, that is no part of what happens: it takes no version and no serial."""
+        """Put an object as it is, uid and all, that is not part of what happens: it takes no version and no serial."""
         with self._lock:
             self._objects[TYPE_OF_KIND[item["kind"]].plural][key_of(item)] = dict(item)
 

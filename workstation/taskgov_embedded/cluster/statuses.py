@@ -29,7 +29,7 @@ def write_statuses(store: ObjectStore, now: datetime) -> None:
     for kind in _KINDS:
         for job in store.list(TYPE_OF_KIND[kind].plural):
             if "generation" not in job["metadata"]:
-                continue  # what an add-on installed is no part of what happens
+                continue  # what an add-on installed is not part of what happens
             status = status_of(job, pods.get(job["metadata"]["uid"], ()), now)
             if status != job.get("status"):
                 store.apply({**job, "status": status})

@@ -121,7 +121,7 @@ _RULES: Final = {"model_type": "must be an object", "dict_type": "must be an obj
 
 
 def problems_of(item: Mapping[str, Any]) -> list[str]:
-    """Return all that is wrong with a job, each with its field; objects that are no jobs are not checked."""
+    """Return all that is wrong with a job, each with its field; objects that are not jobs are skipped."""
     if item["kind"] not in SUBMITTED:
         return []
     found = [*problems_of_metadata(item["metadata"]), *_misfits(_Spec, item.get("spec") or {}, "spec")]

@@ -226,7 +226,7 @@ def _placed(body: Any, target: Target) -> KubeObject:
     The status of a job is what its controllers write: what a request says of it is left out, as in Kubernetes.
     """
     if not isinstance(body, dict) or not isinstance(body.get("metadata"), dict):
-        raise Refusal(400, "BadRequest", "the body of the request is no object with metadata")
+        raise Refusal(400, "BadRequest", "the body of the request is not an object with metadata")
     wanted = {"apiVersion": target.kind.api_version(target.version), "kind": target.kind.kind}
     for name, value in wanted.items():
         if body.get(name, value) != value:

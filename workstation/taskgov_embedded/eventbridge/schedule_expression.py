@@ -98,7 +98,7 @@ def parse(expression: str, zone: str, start: datetime) -> Rate | At | Cron:
     """
     found = re.fullmatch(r"(rate|cron|at)\((.+)\)", expression)
     if found is None:
-        raise ScheduleError(f"{expression!r} is no rate, cron or at expression")
+        raise ScheduleError(f"{expression!r} is not a rate, cron or at expression")
     kind, body = found.groups()
     if kind == "rate":
         return _rate(body, start)

@@ -40,7 +40,7 @@ def page(
 
 
 def _is_between(time: datetime, after: Any, before: Any) -> bool:
-    """Return whether a time lies in a span (UTC without a zone, as moto reads it); None is no bound."""
+    """Return whether a time lies in a span (UTC without a zone, as moto reads it); None is unbounded."""
     moment = time.replace(tzinfo=None)
     return (after is None or moment > after) and (before is None or moment < before)
 

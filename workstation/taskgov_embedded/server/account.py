@@ -224,8 +224,8 @@ def workers_of(text: str) -> GroupFact:
     instance_type, _, count = text.partition("=")
     if instance_type not in InstanceTypeTable():
         raise InvalidRequestError(
-            f"--bare {text!r}: {instance_type!r} is no known instance type, such as ml.g5.8xlarge"
+            f"--bare {text!r}: {instance_type!r} is not a known instance type, such as ml.g5.8xlarge"
         )
     if not count.isascii() or not count.isdigit() or not 1 <= int(count) <= MOST_WORKERS:
-        raise InvalidRequestError(f"--bare {text!r}: {count!r} is no number of instances from 1 to {MOST_WORKERS}")
+        raise InvalidRequestError(f"--bare {text!r}: {count!r} is not a number of instances from 1 to {MOST_WORKERS}")
     return GroupFact(WORKERS.name, instance_type, int(count))

@@ -84,7 +84,7 @@ def inside(template: str) -> str:
 
 
 def check(expression: str) -> None:
-    """Raise ExpressionError for text that is no JSONata, and for a function that is not there."""
+    """Raise ExpressionError for text that is not JSONata, and for a function that is not there."""
     names = _compiled(expression).names
     for name in names & NOT_THERE.keys():
         raise ExpressionError(f"${name} {NOT_THERE[name]}")

@@ -124,7 +124,7 @@ class Interpreter:
         until = self.value(state["Timestamp"], scope, seen)
         found = moment(until)
         if found is None:
-            self._evaluation_failed(f"the Timestamp {until!r} is no moment as RFC 3339 has it, in capitals")
+            self._evaluation_failed(f"the Timestamp {until!r} is not a time as in RFC 3339, in capitals")
         return max(0.0, (found - self.host.now()).total_seconds())
 
     def _whole_number(self, field: str, state: State, scope: Scope, seen: Scope) -> int | None:

@@ -65,7 +65,7 @@ def problems_of_state(state: Mapping[str, Any]) -> Iterator[str]:
         yield f"HeartbeatSeconds is {beats}, not less than TimeoutSeconds"
     until = state.get("Timestamp")
     if until is not None and not is_expression(until) and moment(until) is None:
-        yield f"the Timestamp {until!r} is no moment as RFC 3339 has it, in capitals"
+        yield f"the Timestamp {until!r} is not a time as in RFC 3339, in capitals"
     for rule in state.get("Choices", ()):
         if not isinstance(rule.get("Condition"), bool) and not is_expression(rule.get("Condition")):
             yield "a rule of Choices needs a Condition: an expression, true or false"

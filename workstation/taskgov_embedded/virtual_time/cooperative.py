@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from taskgov_embedded.virtual_time.clock import Timer, VirtualClock
 
 LONGEST_WAIT = 99_999_999
-"""Step Functions' own "no time-out" in seconds: waits this long have no end, so they are no moment to jump to."""
+"""Step Functions' own "no time-out" in seconds: waits this long have no end, so they are not a time to jump to."""
 
 
 class TaskCancelledError(BaseException):

@@ -1,4 +1,4 @@
-"""What one step of a walkthrough led to: the record that checks examine and that the demo shows."""
+"""The result of one step of a walkthrough: checks examine it, and the demo shows it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """One who takes part in a division. The key breaks ties; a ceiling of None is no bound."""
+    """One who takes part in a division. The key breaks ties; a ceiling of None does not limit it."""
 
     key: str
     weight: int

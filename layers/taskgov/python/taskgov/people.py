@@ -52,7 +52,7 @@ def person_of(user_arn: str, named_session_roles: Iterable[str] = ()) -> Person:
     """Return the person behind a caller's ARN (`requestContext.authorizer.iam.userArn`).
 
     `named_session_roles` are names or patterns of ARNs of roles whose trust policy enforces the session's name. Raises
-    InvalidRequestError for a caller that is no person: a service, a federated user, a malformed ARN.
+    InvalidRequestError for a caller that is not a person: a service, a federated user, a malformed ARN.
 
     Example:
         >>> person_of("arn:aws:sts::111122223333:assumed-role/Approvers/ana").identity
@@ -135,8 +135,8 @@ def may(person: Person, patterns: Iterable[str]) -> bool:
 def require_patterns(name: str, patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns of a stack parameter, blanks left out.
 
-    Raises InvalidRequestError for more than 50, for one of more than 300 characters, and for what is no ARN of a user,
-    a role or a role's session (`*` stands for any characters).
+    Raises InvalidRequestError for more than 50, for one of more than 300 characters, and for one that is not the ARN of
+    a user, a role or a role's session (`*` stands for any characters).
     """
     given = tuple(stripped for text in patterns if (stripped := text.strip()))
     if len(given) > MAX_PATTERNS:

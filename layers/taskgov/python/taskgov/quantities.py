@@ -49,7 +49,7 @@ _QUANTITY: Final = re.compile(
 def parse(resource: ResourceName, quantity: str | float | Decimal) -> int:
     """Read a Kubernetes quantity of `resource` into base units, rounding up as `Quantity.Value` and `MilliValue` do.
 
-    Raises `ValueError` when the text is no quantity; what is too large becomes `UNLIMITED`.
+    Raises `ValueError` when the text is not a quantity; what is too large becomes `UNLIMITED`.
 
     Example:
         >>> parse("cpu", "1500m"), parse("memory", "192Gi"), parse("nvidia.com/gpu", 8), parse("cpu", "0.0001")
@@ -64,7 +64,7 @@ def parse(resource: ResourceName, quantity: str | float | Decimal) -> int:
 def exact(quantity: str | float | Decimal) -> Decimal:
     """Read a Kubernetes quantity as the number it is, in cores, bytes or devices; nothing is rounded.
 
-    Raises `ValueError` when the text is no quantity.
+    Raises `ValueError` when the text is not a quantity.
 
     Example:
         >>> exact("1500m"), exact("-3"), exact("1Ki")

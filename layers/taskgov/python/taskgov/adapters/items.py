@@ -67,7 +67,7 @@ def _form(item: Item) -> int:
     try:
         form = int(stated)
     except (TypeError, ValueError):
-        raise ValueError(f"its schema is {stated!r}, which is no number") from None
+        raise ValueError(f"its schema is {stated!r}, which is not a number") from None
     if not 0 <= form <= NEWEST:
         raise ValueError(f"its schema is {form}; this release reads schemas up to {NEWEST}")
     return form

@@ -21,7 +21,7 @@ class StateMachine:
         self._arn = arn
 
     def start(self, cluster_arn: str, cause: Cause, name: str) -> bool:
-        """Start a run. The name makes it idempotent: a second start of the same name is no second run."""
+        """Start a run. The name makes it idempotent: a second start with the same name starts nothing."""
         document = ReconcileInput(cluster_arn=cluster_arn, cause=cause).model_dump_json(
             by_alias=True, exclude_none=True
         )

@@ -126,7 +126,7 @@ def _team(
         ("it is frozen", frozen),
         ("it lends nothing (DontLend)", alone),
         (f"its quota on {instance_type} is not written in whole instances or GPUs", not written),
-        (f"it holds {quota} GPUs, which is no multiple of {unit}", quota % unit != 0),
+        (f"it holds {quota} GPUs, which is not a multiple of {unit}", quota % unit != 0),
     )
     absolute = {limit.instance_type for limit in sharing.absolute_borrow_limits or ()}
     return TeamToday(

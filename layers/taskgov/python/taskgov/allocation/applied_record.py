@@ -36,7 +36,7 @@ def remember(
 ) -> AppliedQuota:
     """Return what to keep of a quota after `change` was written to it at `now`, giving `version`.
 
-    A quota that is written twice has moved once: the low config between its writes is no part of the past, and
+    A quota that is written twice has moved once: the low config between its writes is not part of the past, and
     `began_from` says for as long as it stands what the quota came from (`path_before`: what stood before the plan; by
     default `change.before`). A path that ended at its low write continues from there with the plan after it.
 

@@ -115,9 +115,9 @@ def _spare(used: int) -> int:
 def _most_left(row: ComputeQuotaResource, applied: AppliedQuota | None, now: datetime, lent: Lent) -> int:
     """Return the most that demand left of the promise within the rate period, whatever was granted of it.
 
-    A shortage, a lease or an edit makes a quota smaller, and is no step of demand: a write whose record names no level
-    of the type left the whole promise. Where a write recorded no level at all, its quota is taken for that, with what
-    it lent; before the first write, and where the past cannot be read, the promise.
+    A shortage, a lease or an edit makes a quota smaller, and is not a step of demand: a write whose record names no
+    level of the type left the whole promise. Where a write recorded no level at all, its quota is taken for that, with
+    what it lent; before the first write, and where the past cannot be read, the promise.
     """
     promised = row.count or 0
     if applied is None or applied.history is None:

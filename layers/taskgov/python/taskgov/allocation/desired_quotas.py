@@ -184,7 +184,7 @@ class DesiredQuotas:
             yield replace(line, gpus_before=0)
 
     def _is_spelled_out(self, before: ComputeQuotaResource, row: ComputeQuotaResource) -> bool:
-        """Return whether `before` holds what the row does, with more of it written out: that is no other unit."""
+        """Return whether `before` holds what the row does, with more of it written out: the unit is the same."""
         capacity = self._capacities.get(row.instance_type)
         taken = [need(either, capacity.resources) for either in (before, row)] if capacity else [None]
         same = all(value_in(before, amount.unit) == amount.value for amount in given_amounts(row))

@@ -127,7 +127,7 @@ def unreadable_findings(objects: Iterable[UnreadableObject]) -> Iterable[Finding
 
 
 def as_onlooker(finding: Finding) -> Finding:
-    """Return the finding of a stack that only plans: whose cluster it is, which is no incident."""
+    """Return the finding as a stack that only plans reports it: the governing stack, not an incident."""
     if not OTHER_STACK.is_of(finding):
         return finding
     return replace(finding, severity=OTHER_STACK.severity_in(_ONLY_PLANS))

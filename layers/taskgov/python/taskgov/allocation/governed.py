@@ -16,8 +16,8 @@ The first step of a plan. What is left alone counts as taken, so that others are
 | stuck in a status that no update fixes | deleted, as documented, and created again in a later wave |
 | a second one of the same team (by name) | left alone |
 
-A quota is *changed by hand* when its version is newer than the one we wrote and its meaning is another. What we never
-wrote is not: a document written for an existing cluster says what is wanted from now on.
+A quota counts as *changed by hand* when its version is newer than our last write and its configuration differs in
+effect. A quota that we never wrote does not: a document for an existing cluster says what should hold from now on.
 """
 
 from collections.abc import Iterable, Mapping

@@ -62,7 +62,7 @@ def grant(
     quota on future machines is planned capacity, not a promise to run.
     """
     if not capacity.has_nodes or not capacity.per_instance:
-        # Nodes that offer nothing (yet) are no ground to promise anything on, at basis `allocatable`.
+        # Nothing is promised on nodes that offer nothing (yet), at basis `allocatable`.
         declared = overcommit and not capacity.has_nodes
         return Grants(tuple(_planned_for(claim, capacity, overcommit=declared) for claim in claims))
     claims = [_possible(_at_basis(claim, capacity, basis), capacity) for claim in claims]

@@ -44,7 +44,7 @@ class LeaseRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A lease that holds, and how much of it the donor gives, in its unit."""
+    """An active lease, and how much of it the donor gives, in its unit."""
 
     lease: Lease
     amount: int
@@ -169,7 +169,7 @@ def _check(lease: Lease, lenders: Lenders) -> None:
     if profile is not None and resources is not None and profile not in resources.mig_profiles:
         raise LeaseRefusedError(f"{lease.instance_type} has no partitions of {profile}")
     if lenders.pool in {lease.from_, lease.to} and not lenders.capacity.has_nodes:
-        raise LeaseRefusedError(f"the shared pool has nothing of {lease.instance_type}, of which there are no nodes")
+        raise LeaseRefusedError(f"the shared pool has nothing of {lease.instance_type}: there are no nodes of it")
 
 
 def _check_borrower(
@@ -179,7 +179,7 @@ def _check_borrower(
     in_parts = row is not None and (is_in_parts(row) or is_in_parts(moves))
     if row is not None and in_parts and vector_of(row, capacity) is None:
         has = f"{said(row)} {lease.instance_type}"
-        raise LeaseRefusedError(f"the borrower {lease.to} has {has}, of which the resources are not known")
+        raise LeaseRefusedError(f"the borrower {lease.to} has {has}, whose resources are not known")
 
 
 def _amount(lease: Lease, before: Lending, donor: str, lenders: Lenders) -> int:

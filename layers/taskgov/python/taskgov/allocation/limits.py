@@ -108,7 +108,7 @@ class Limit:
             yield GuardrailVerdict(self.name, not beyond, because, remedy)
 
     def _of_leases(self, quota: Iterable[QuotaDelta]) -> Iterator[GuardrailVerdict]:
-        """Say that a number moves by leases alone: that is no decrease and no increase."""
+        """Say that a number moves by leases alone: that is neither a decrease nor an increase."""
         for delta in quota:
             if delta.set_aside and delta.is_lower == self.falls and delta.before == delta.after:
                 because = f"{delta.words}: {delta.set_aside}, nothing else {self._moves}."

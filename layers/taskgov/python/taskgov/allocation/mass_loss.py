@@ -29,7 +29,7 @@ from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import Node, Snapshot
 
 AT_LEAST: Final = 2
-"""One node that fails is no mass loss, however few there are of its type."""
+"""One failed node is not a mass loss, however few there are of its type."""
 NAMED: Final = 10
 """Nodes that a finding names of each list."""
 
@@ -70,9 +70,9 @@ def mass_losses(snapshot: Snapshot) -> tuple[MassLoss, ...]:
 def settled(snapshot: Snapshot) -> frozenset[str]:
     """Return the names of nodes whose past does not matter any more.
 
-    A gone node: its loss is confirmed, approved, or was no mass loss within its hold time. A node that is still there:
-    its loss is approved; it counts as a new node when it comes back. Without a document it is not known which losses
-    matter, so that only what is confirmed is settled.
+    A gone node: its loss is confirmed, approved, or was not a mass loss within its hold time. A node that is still
+    there: its loss is approved; it counts as a new node when it comes back. Without a document it is not known which
+    losses matter, so that only what is confirmed is settled.
     """
     confirmed = confirmed_nodes(snapshot)
     settled = {node.name for node in snapshot.gone if node.name in confirmed}

@@ -68,7 +68,7 @@ def pool_claim(
 def _tell(
     team: str, row: ComputeQuotaResource, words: str, left: Vector, lending: Lending, capacity: TypeCapacity
 ) -> Trail:
-    """Describe what promises leave, what leases moved of it, and what is no whole unit."""
+    """Describe what promises leave, what leases moved of it, and parts of units."""
     trail, stands = Trail().to(_amounts(left, row, capacity), Cause.POOL, words), dict(left)
     for given in lending.given:
         takes = vector_of(row_at_basis(given.lease, given.amount, capacity, capacity.basis), capacity) or {}

@@ -74,7 +74,7 @@ class _Portions:
         own = {team: usable * percent_of(share) * scale / 100 for team, share in shares.items()}
         within = sum((_bounded(share, own[team]) for team, share in shares.items()), Fraction(0))
         common = min(max(sum(own.values(), Fraction(0)), within), Fraction(usable))
-        # What a person rounded off is no unit less: up to a hundredth of a percent for each share makes a unit whole.
+        # Rounding by a person costs no unit: up to a hundredth of a percent for each share makes a unit whole.
         rounded_off = min(usable * len(shares) * HUNDREDTH / 100, MOST_ADDED)
         parties = {team: _party(team, share, int(percent_of(share) * MILLIONTHS)) for team, share in shares.items()}
         words = {team: f"{share.percent:g} % of {usable} usable{_unit(share)}" for team, share in shares.items()}

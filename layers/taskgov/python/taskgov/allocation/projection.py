@@ -73,7 +73,7 @@ class Projection:
         A queue that is not as its quota says (a failed update, an edit by hand) stays as it is until `write` writes the
         quota: that result is due to the write. Only the queues of `teams` are as rendered from today's
         quotas: what is supposed of them then differs in the numbers only. Quotas without a queue in the cluster are
-        rendered, except what never was in force, and quotas on unknown types: no queue can be made of those,
+        rendered, except what was never in force, and quotas on unknown types: those cannot be rendered,
         and where `changes` will touch them this raises. Raises `KeyError` or `ValueError` for objects that cannot be
         read.
         """

@@ -267,7 +267,7 @@ class _Past:
         now = self._reckoning.since(0)
         values = [(amounts.get(place, 0), until) for amounts, until in (*past, (self._before, now))]
         if not falls:
-            # Nothing is no measure: a team that had none for a moment is held against what it had else in the period.
+            # Zero is not a measure: a team that had none for a moment is compared with its other numbers in the period.
             values = [(value, until) for value, until in values if value > 0] or [(0, now)]
         farthest = (max if falls else min)(value for value, _ in values)
         last = max(until for value, until in values if value == farthest)

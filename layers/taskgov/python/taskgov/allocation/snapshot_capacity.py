@@ -9,7 +9,7 @@ from taskgov.snapshot.model import Snapshot
 def capacities_of(snapshot: Snapshot) -> dict[str, TypeCapacity]:
     """Return the capacity of every instance type that has nodes, or that quotas or the document name."""
     policy = snapshot.policy
-    # Other machines of the EKS cluster (for add-ons, Fargate) are no capacity of HyperPod, whose types begin with ml.
+    # Other machines of the EKS cluster (for add-ons, Fargate) are not capacity of HyperPod, whose types begin with ml.
     foreign_too = policy is not None and not policy.cluster.backend.is_of_hyperpod
     nodes = (node for node in snapshot.nodes if node.instance_type)
     return count_capacity(

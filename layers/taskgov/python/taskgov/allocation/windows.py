@@ -48,4 +48,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError) as error:
-        raise ValueError(f"{name!r} is no time zone of the tz database") from error
+        raise ValueError(f"{name!r} is not a time zone of the tz database") from error

@@ -37,7 +37,7 @@ def given_amounts(row: ComputeQuotaResource) -> tuple[Amount, ...]:
 
 
 def amounts_of(row: ComputeQuotaResource) -> tuple[Amount, ...]:
-    """Return all amounts that a row gives; a row that gives nothing is no instance."""
+    """Return all amounts that a row gives; a row that gives nothing is not an instance."""
     return given_amounts(row) or (Amount("Count", 0),)
 
 

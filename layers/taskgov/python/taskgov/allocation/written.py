@@ -82,7 +82,7 @@ class WrittenCluster:
         """Write changes, all at once, and return the objects that HyperPod renders for them, in order.
 
         The last write of a quota counts. A deletion leaves a queue without quota, unless the quota was never in force.
-        Raises `KeyError` for a change of what is not there, `ValueError` for a quota that no queue can be made from.
+        Raises `KeyError` for a change of what is missing, `ValueError` for a quota that cannot be rendered as a queue.
         """
         classes: tuple[Manifest, ...] = ()
         renewed: dict[str, ComputeQuota] = {}

@@ -203,7 +203,7 @@ def _above_allocatable(
 
 
 def _allocatable_finding(instance_type: str, over: list[str], wanted: Amounts, offered: Amounts) -> Finding:
-    words = " and ".join(f"{_amount(r, wanted[r])} {_unit(r)} ({_amount(r, offered[r])} on offer)" for r in over)
+    words = " and ".join(f"{_amount(r, wanted[r])} {_unit(r)} (nodes offer {_amount(r, offered[r])})" for r in over)
     percent = max(round(wanted[r] * 100 / offered[r]) for r in over)
     return NOMINAL_ABOVE_ALLOCATABLE.about(
         instance_type,

@@ -51,7 +51,7 @@ class QuotaAdvice:
     instance_type: str
     made_at: datetime
     advised: str
-    """What, in words; empty: leave it as it is, or there is no advice."""
+    """What to change, in words; empty: no change, or there is no advice."""
     because: str
     jobs: int
     """On record, in the weeks that were examined."""

@@ -213,7 +213,7 @@ class EditLine:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """A change that the plan has in mind, and what stops it."""
+    """A planned change, and what blocks it."""
 
     kind: str
     name: str

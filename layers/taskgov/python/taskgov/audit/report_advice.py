@@ -46,7 +46,7 @@ ADVICE: Final[Sheet[QuotaAdvice]] = Sheet(
     (
         name("Instance type", lambda known: known.instance_type),
         when("Made", lambda known: known.made_at),
-        text("Advice", lambda known: known.advised or "leave it as it is"),
+        text("Advice", lambda known: known.advised or "no change"),
         text("Why", lambda known: known.because, "long"),
         _both("Mean wait", "Over all splits", duration, "mean_wait", "advised_mean_wait"),
         _both("95 % wait", "Mean of the splits", duration, "p95_wait", "advised_p95_wait"),

@@ -52,7 +52,7 @@ def worst_severity(findings: Iterable[Finding]) -> Severity | None:
 
 
 def headline(report: Report) -> str:
-    """Return the report in one or two sentences: what needs a person, and what the plan has in mind."""
+    """Return the report in one or two sentences: what needs a person, and what the plan changes."""
     least = report.header.attention_from.gravity
     grave = [finding for finding in report.findings if finding.severity.gravity >= least]
     attention = "Nothing needs attention."

@@ -190,7 +190,7 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
 STARTS: Final = Column(
     "Starts by (UTC)",
     "name",
-    "Estimated: in half of the futures by the first time, in nine of ten by the second; `after`: hardly earlier.",
+    "The median and the 90 % estimate; `after`: hardly earlier.",
 )
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",

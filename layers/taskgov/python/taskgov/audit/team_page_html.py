@@ -16,7 +16,7 @@ from taskgov.usage.tasks import TaskState
 _WAITS: Final[Sheet[WaitLine]] = Sheet(
     "waits",
     "Why tasks wait",
-    "In Kueue's words, from its last scheduling attempt. For more: taskgov explain TEAM/TASK.",
+    "Kueue's message about its last scheduling attempt. For more: taskgov explain TEAM/TASK.",
     (
         name("Task", lambda line: line.task),
         when("Since", lambda line: line.since),

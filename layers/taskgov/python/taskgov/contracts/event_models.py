@@ -26,7 +26,7 @@ from taskgov.hyperpod.inferred import spellings
 
 
 def _text_or_none(value: object) -> object:
-    """Drop what is no text where a text only decorates."""
+    """Drop a value that is not a text where a text only decorates."""
     return value if isinstance(value, str) else None
 
 

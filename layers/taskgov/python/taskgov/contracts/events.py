@@ -187,7 +187,7 @@ def _policy_document(envelope: Envelope) -> Hint | Ignored:
     detail = _read_detail(StoredObject, envelope, envelope.detail)
     name = detail.object.key.removeprefix(POLICY_PREFIX).removesuffix(POLICY_SUFFIX)
     if detail.object.key != f"{POLICY_PREFIX}{name}{POLICY_SUFFIX}" or not name or "/" in name:
-        return Ignored(f"{detail.object.key} is no policy document")
+        return Ignored(f"{detail.object.key} is not a policy document")
     what = f"{envelope.detail_type}: {detail.object.key}"
     return Hint(Subject(cluster_name=name), _cause(envelope, what=what, by=detail.requester))
 

@@ -93,7 +93,7 @@ _ORDER: TypeAdapter[Order] = TypeAdapter(
 def order_of(event: object) -> Order:
     """Read the order in the body of a request. Raises InvalidRequestError that names every member that is wrong."""
     try:
-        # Strict: what is no number or no boolean is not taken for one.
+        # Strict: only a number is a number, and only a boolean is a boolean.
         return _ORDER.validate_json(_body(event), strict=True)
     except ValidationError as error:
         violations = tuple(

@@ -103,7 +103,7 @@ class ReadSnapshotResult(StepModel):
 
 
 class ClusterUnreadable(StepModel):
-    """The other answer of `read_snapshot` and `audit_cluster`: why the cluster cannot be read, which is no failure."""
+    """The other answer of `read_snapshot` and `audit_cluster`: why the cluster cannot be read. It is not a failure."""
 
     unreadable: str
 

@@ -48,7 +48,7 @@ class Waiting:
     half: float | None
     nine: float | None
     calibrated: bool
-    """Whether it was corrected by the outcomes of earlier estimates, of which enough were known."""
+    """Whether it was corrected by the outcomes of earlier estimates, if enough were known."""
     after: tuple[Before, ...] = ()
 
 

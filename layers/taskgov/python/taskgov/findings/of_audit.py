@@ -71,7 +71,7 @@ NOMINAL_ABOVE_ALLOCATABLE: Final = FindingKind(
     code="nominal-above-allocatable",
     severity=Severity.WARNING,
     means="quotas promise more vCPU or memory than nodes offer to pods",
-    sentence="Quotas promise {amounts} of {instance_type}: {percent} % of what its nodes offer to pods.",
+    sentence="Quotas promise {amounts} of {instance_type}: {percent} % of what nodes offer to pods.",
     remedy="set capacity.basis: allocatable, or keep requests below what a node offers",
     found_in=("audit/findings_quota.py",),
 )
@@ -81,7 +81,7 @@ STARVED: Final = FindingKind(
     means="work waits, its guarantee is unused, others borrow: so many GPUs are reclaimable",
     sentence=(
         "{team} waits for {waiting} accelerators and uses {own_use} of its {guaranteed} {instance_type}, while others "
-        "borrow {borrowed}, of which {reclaimable} can be reclaimed."
+        "borrow {borrowed} ({reclaimable} can be reclaimed)."
     ),
     remedy="find out why its workloads are not admitted (taskgov explain)",
     found_in=("audit/findings_work.py",),

@@ -24,7 +24,7 @@ UNKNOWN_FAMILY: Final = FindingKind(
     severity=Severity.WARNING,
     means="a family without known types: it may be new, or misspelt",
     sentence="No known instance type is of {family}: {team} has nothing until a node is.",
-    remedy="Correct it, unless the family is new.",
+    remedy="correct it, unless the family is new",
     found_in=("policy/warnings.py",),
 )
 NO_ACCELERATORS: Final = FindingKind(
@@ -32,7 +32,7 @@ NO_ACCELERATORS: Final = FindingKind(
     severity=Severity.WARNING,
     means="accelerators are promised of a type that has none",
     sentence="{instance_type} has no accelerators, and {promised} are promised.",
-    remedy="Promise VCpu or MemoryInGiB.",
+    remedy="promise VCpu or MemoryInGiB",
     found_in=("policy/warnings.py",),
 )
 NO_ACCELERATORS_TO_COUNT: Final = FindingKind(
@@ -40,7 +40,7 @@ NO_ACCELERATORS_TO_COUNT: Final = FindingKind(
     severity=Severity.WARNING,
     means="a share or lease counts accelerators of a type that has none",
     sentence="{instance_type} has no accelerators to count in.",
-    remedy="Count in vcpu, memoryInGiB or instances.",
+    remedy="count in vcpu, memoryInGiB or instances",
     found_in=("policy/warnings.py",),
 )
 UNSUPPORTED_PARTITION: Final = FindingKind(
@@ -48,7 +48,7 @@ UNSUPPORTED_PARTITION: Final = FindingKind(
     severity=Severity.WARNING,
     means="a MIG profile that the GPUs of the type do not have",
     sentence="{instance_type} has no partitions of {profile} (it has: {profiles}).",
-    remedy="Choose a profile of the type.",
+    remedy="choose a profile of the type",
     found_in=("policy/warnings.py",),
 )
 SHARE_MAY_BE_NOTHING: Final = FindingKind(
@@ -59,7 +59,7 @@ SHARE_MAY_BE_NOTHING: Final = FindingKind(
         "{percent:g} % of {instance_type} is less than one instance while fewer than {instances} are usable: {team} "
         "can be left with nothing."
     ),
-    remedy="Count it in parts (unit: accelerators), or give it a floor.",
+    remedy="count it in parts (unit: accelerators), or give it a floor",
     found_in=("policy/warnings.py",),
 )
 PROMISE_BESIDE_THE_WHOLE: Final = FindingKind(
@@ -67,7 +67,7 @@ PROMISE_BESIDE_THE_WHOLE: Final = FindingKind(
     severity=Severity.WARNING,
     means="percentages divide all of a type, and another promise exists on it",
     sentence="Percentages divide all of {instance_type}, and {what} stands beside them: together they never fit.",
-    remedy="Write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages.",
+    remedy="write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages",
     found_in=("policy/warnings.py",),
 )
 BORROW_LIMIT_IGNORED: Final = FindingKind(
@@ -75,7 +75,7 @@ BORROW_LIMIT_IGNORED: Final = FindingKind(
     severity=Severity.WARNING,
     means="a borrow limit of a team that does not borrow",
     sentence="{team} has a borrow limit, but with Strategy {strategy} it never borrows.",
-    remedy="Leave the limit out, or choose LendAndBorrow.",
+    remedy="leave the limit out, or choose LendAndBorrow",
     found_in=("policy/warnings.py",),
 )
 BORROW_LIMIT_ABOVE_500: Final = FindingKind(
@@ -83,7 +83,7 @@ BORROW_LIMIT_ABOVE_500: Final = FindingKind(
     severity=Severity.WARNING,
     means="a borrow limit that the API's model accepts but the guide does not",
     sentence="{team} may borrow {percent:,} %: the API's model accepts up to 10,000, its guide up to 500.",
-    remedy="Set BorrowLimit to 500 or less unless the API of your Region is known to accept more.",
+    remedy="set BorrowLimit to 500 or less unless the API of your Region is known to accept more",
     found_in=("policy/warnings.py",),
 )
 BORROW_LIMIT_ROUNDS_TO_ZERO: Final = FindingKind(
@@ -91,7 +91,7 @@ BORROW_LIMIT_ROUNDS_TO_ZERO: Final = FindingKind(
     severity=Severity.WARNING,
     means="a borrow limit of less than one accelerator; the audit finds it in quotas too",
     sentence="{percent} % of {amount} {resource} on {instance_type} is less than one: {team} can borrow none.",
-    remedy="Set BorrowLimit to {least} or more to let {team} borrow one.",
+    remedy="set BorrowLimit to {least} or more to let {team} borrow one",
     found_in=("hyperpod/borrowing.py",),
 )
 NO_TEAMS: Final = FindingKind(
@@ -99,7 +99,7 @@ NO_TEAMS: Final = FindingKind(
     severity=Severity.WARNING,
     means="a document without teams: every quota stays as it is",
     sentence="The document has no teams, so no team's quota follows the cluster.",
-    remedy="Name the teams with their quotas or shares; taskgov init writes the present ones of the cluster.",
+    remedy="name the teams with their quotas or shares; taskgov init writes the present ones of the cluster",
     found_in=("policy/warnings.py",),
 )
 TEAM_WITHOUT_PROMISE: Final = FindingKind(
@@ -107,7 +107,7 @@ TEAM_WITHOUT_PROMISE: Final = FindingKind(
     severity=Severity.WARNING,
     means="a team with neither quota nor share has only what it leases and borrows",
     sentence="{team} has neither a quota nor a share, so it is guaranteed nothing.",
-    remedy="Give it a quota or a share.",
+    remedy="give it a quota or a share",
     found_in=("policy/warnings.py",),
 )
 NOBODY_KEEPS_REMAINDER: Final = FindingKind(
@@ -115,7 +115,7 @@ NOBODY_KEEPS_REMAINDER: Final = FindingKind(
     severity=Severity.WARNING,
     means="HyperPod is to keep the shared pool, and keeps none while `IdleResourceSharing` is not `Enabled`",
     sentence="sharedPool is native, and IdleResourceSharing is not Enabled: nobody can borrow what no team has.",
-    remedy="Set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool.",
+    remedy="set schedulerConfig.IdleResourceSharing to Enabled, or name a team of your own as the pool",
     found_in=("policy/warnings.py",),
 )
 DEMAND_WILL_NEVER_MOVE: Final = FindingKind(
@@ -123,6 +123,6 @@ DEMAND_WILL_NEVER_MOVE: Final = FindingKind(
     severity=Severity.WARNING,
     means="`maxMovePercent` of a fixed promise is less than one instance",
     sentence="Demand never moves any of {promised} {instance_type}: {percent:g} % is less than one.",
-    remedy="Set demand.maxMovePercent to {smallest_percent:g} or more.",
+    remedy="set demand.maxMovePercent to {smallest_percent:g} or more",
     found_in=("policy/warnings.py",),
 )

@@ -191,7 +191,7 @@ TEAM_NOT_IN_POLICY: Final = FindingKind(
     code="team-not-in-policy",
     severity=Severity.INFO,
     means="a team with a quota is not in the document",
-    sentence="{team} is not in the policy document; left as it is",
+    sentence="{team} is not in the policy document: its quota is left as it is.",
     remedy="add the team to the policy document, or delete its quota",
     found_in=("allocation/governed.py",),
 )
@@ -199,7 +199,7 @@ TEAM_FROZEN: Final = FindingKind(
     code="team-frozen",
     severity=Severity.INFO,
     means="a frozen team is left as it is",
-    sentence="{team} is frozen by guardrails.freeze; left as it is",
+    sentence="{team} is frozen by guardrails.freeze: its quota is left as it is.",
     remedy="remove it from guardrails.freeze when it may change",
     found_in=("allocation/governed.py",),
 )
@@ -207,7 +207,7 @@ UNKNOWN_SETTINGS: Final = FindingKind(
     code="unknown-settings",
     severity=Severity.WARNING,
     means="a quota has settings that this release does not support; an update would delete them",
-    sentence="The quota {quota} has settings that this release does not support ({settings}); left as it is",
+    sentence="The quota {quota} has settings that this release does not support ({settings}): it is left as it is.",
     remedy="deploy a release that supports them, or remove them from the quota",
     found_in=("allocation/governed.py",),
 )
@@ -215,7 +215,7 @@ SECOND_QUOTA: Final = FindingKind(
     code="second-quota",
     severity=Severity.WARNING,
     means="a team has more than one quota",
-    sentence="{team} has a second quota {quota}; only {governed} is governed",
+    sentence="{team} has a second quota {quota}: only {governed} is governed.",
     remedy="delete one of the two quotas",
     found_in=("allocation/governed.py",),
 )
@@ -223,7 +223,7 @@ QUOTA_DISABLED: Final = FindingKind(
     code="quota-disabled",
     severity=Severity.WARNING,
     means="a quota is switched off",
-    sentence="the quota {quota} is switched off; left as it is",
+    sentence="The quota {quota} is switched off, and is left as it is.",
     remedy="enable the quota, or delete it",
     found_in=("allocation/governed.py",),
 )
@@ -234,7 +234,7 @@ QUOTA_STATUS_STUCK: Final = FindingKind(
         "a quota's status that no update recovers, with the documented recovery; a plan deletes a governed one and "
         "creates it again in a later wave"
     ),
-    sentence="the quota {quota} has status {status}: {reason}",
+    sentence="The quota {quota} has status {status}: {reason}",
     remedy="{recovery}",
     found_in=("allocation/governed.py", "audit/findings_quota.py"),
 )
@@ -242,7 +242,7 @@ QUOTA_IN_FLIGHT: Final = FindingKind(
     code="quota-in-flight",
     severity=Severity.INFO,
     means="HyperPod is creating or updating a quota, which refuses writes until then; planned again after 5 minutes",
-    sentence="the quota {quota} has status {status}; left as it is until it has settled",
+    sentence="The quota {quota} has status {status}, and is left as it is until it has settled.",
     remedy="wait until it has settled; the next run plans it",
     found_in=("allocation/governed.py",),
 )
@@ -250,7 +250,7 @@ BETWEEN_WRITES: Final = FindingKind(
     code="between-writes",
     severity=Severity.WARNING,
     means="a run was interrupted after the first of a quota's two writes",
-    sentence="a run was broken off after the first of the two writes of {quota}; it has less than before",
+    sentence="A run was interrupted after the first of the two writes of {quota}: it has less than before.",
     remedy="let the plan be applied: it continues from there",
     found_in=("allocation/governed.py",),
 )
@@ -259,7 +259,7 @@ CO_OWNED_LEFT: Final = FindingKind(
     code="co-owned-quota",
     severity=Severity.WARNING,
     means="infrastructure as code changed a quota last, with `coOwned: keep`",
-    sentence=_CO_OWNED + "which would undo what is written here; left as it is",
+    sentence=_CO_OWNED + "which would undo what is written here: it is left as it is.",
     remedy="let {tool} ignore the quota's configuration (docs/terraform.md) and set coOwned: govern, or take the "
     "team out of the policy document",
     found_in=("allocation/governed.py",),
@@ -268,16 +268,16 @@ CO_OWNED_GOVERNED: Final = FindingKind(
     code="co-owned-quota",
     severity=Severity.INFO,
     means="the same with `coOwned: govern`",
-    sentence=_CO_OWNED + "and is governed anyway",
+    sentence=_CO_OWNED + "and is governed anyway.",
     remedy="let {tool} ignore the quota's configuration (docs/terraform.md), or it undoes what is written here",
     found_in=("allocation/governed.py",),
 )
-_EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}); "
+_EDITED: Final = "{who} changed the quota {quota} by hand (version {before} -> {after}): "
 EDIT_LEFT: Final = FindingKind(
     code="edited-by-hand",
     severity=Severity.WARNING,
     means="who changed which quota, with `handEdits: keep`",
-    sentence=_EDITED + "left as it is",
+    sentence=_EDITED + "it is left as it is.",
     remedy="write it into the policy document, or set handEdits: putRight",
     found_in=("allocation/governed.py",),
 )
@@ -285,7 +285,7 @@ EDIT_ADOPTED: Final = FindingKind(
     code="edited-by-hand",
     severity=Severity.WARNING,
     means="the same with `handEdits: adopt`",
-    sentence=_EDITED + "taken as the new promise",
+    sentence=_EDITED + "the edit is the new promise.",
     remedy="write it into the policy document, so that both agree",
     found_in=("allocation/governed.py",),
 )
@@ -293,7 +293,7 @@ EDIT_PUT_RIGHT: Final = FindingKind(
     code="edited-by-hand",
     severity=Severity.WARNING,
     means="the same with `handEdits: putRight`",
-    sentence=_EDITED + "put right",
+    sentence=_EDITED + "it is corrected.",
     remedy="change the policy document instead of the quota",
     found_in=("allocation/governed.py",),
 )

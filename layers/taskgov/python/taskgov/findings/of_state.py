@@ -104,7 +104,7 @@ UNREADABLE_OBJECT: Final = FindingKind(
         lambda is_of_promises: Severity.ERROR if is_of_promises else Severity.WARNING,
     ),
     means="objects of Kubernetes or SageMaker that cannot be read and are left out, by kind, with the effect",
-    sentence="left out, because it cannot be read: {objects}. {effect}",
+    sentence="Left out, because it cannot be read: {objects}. {effect}",
     remedy="correct or delete the object; a release that supports its form can read it",
     found_in=("allocation/doubts.py",),
 )

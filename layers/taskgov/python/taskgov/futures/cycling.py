@@ -30,7 +30,7 @@ class _Entry(NamedTuple):
     kind: Kind
     asks: Amounts
     lacking: int
-    """The places, as bits, of which there is too little for it."""
+    """The places, as bits, that have too little for it."""
     victims: list[int]
     borrows: bool | None = None
     """Whether its queue would borrow; `None` where nobody has asked yet."""

@@ -1,4 +1,4 @@
-"""What does a `KueueModel` hold, as a setting and as jobs? So that both models replay the same."""
+"""Convert a `KueueModel` to a setting and jobs, so that both models replay the same."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Queue:
         """Where each job waits, by rank: its kind, or `None`; shared by all queues."""
 
     plain: ClassVar[bool] = False
-    """Whether there is one place only, of which everybody holds something."""
+    """Whether there is only one place, and everybody holds something of it."""
 
     def signature(self) -> tuple[object, ...]:
         """Return what the future depends on: who runs in which order, who waits in line and who does not."""

@@ -147,7 +147,7 @@ def unknown_type_finding(instance_type: str, path: str = "") -> Finding:
 def mig_slices(profile: str) -> int:
     """Return how many of a GPU's seven compute slices one partition of `profile` takes.
 
-    Raises `ValueError` for what is no MIG profile.
+    Raises `ValueError` if it is not a MIG profile.
 
     Example:
         >>> mig_slices("mig-3g.20gb")
@@ -156,7 +156,7 @@ def mig_slices(profile: str) -> int:
     """
     slices, separator, _ = profile.removeprefix("mig-").partition("g.")
     if not profile.startswith("mig-") or not separator or not slices.isdigit():
-        raise ValueError(f"{profile!r} is no MIG profile such as mig-1g.5gb")
+        raise ValueError(f"{profile!r} is not a MIG profile such as mig-1g.5gb")
     return int(slices)
 
 

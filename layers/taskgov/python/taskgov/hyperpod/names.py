@@ -81,7 +81,7 @@ def team_of_cluster_queue(name: str) -> str | None:
 
 
 def team_of_namespace(name: str) -> str | None:
-    """Return the team that submits in this namespace, or None when it is no team's.
+    """Return the team that submits in this namespace, or None if it belongs to no team.
 
     >>> team_of_namespace("hyperpod-ns-team-a"), team_of_namespace("default")
     ('team-a', None)

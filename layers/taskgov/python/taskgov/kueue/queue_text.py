@@ -50,7 +50,7 @@ def weight_of(spec: Mapping[str, Any]) -> int:
 def config_of(spec: Mapping[str, Any], table: InstanceTypeTable, known: ComputeQuotaConfig) -> ComputeQuotaConfig:
     """Return the compute quota that a queue stands for; `known` is kept wherever it means the same.
 
-    A flavor that may only be borrowed is no row. What a quota cannot say (EFA apart from the rest, another cohort, no
+    A flavor that may only be borrowed has no row. What a quota cannot say (EFA apart from the rest, another cohort, no
         borrowing limit) is left out: rendering the answer and comparing shows whether there was such a thing.
     """
     flavors = _flavors(spec)

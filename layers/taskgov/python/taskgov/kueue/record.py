@@ -134,7 +134,7 @@ def _spec(queue: Mapping[str, Any]) -> Mapping[str, Any]:
 def quotas_of(
     reading: Reading, queues: Iterable[Mapping[str, Any]], beside: Iterable[Mapping[str, Any]]
 ) -> tuple[ComputeQuota, ...]:
-    """Return the quotas that the ClusterQueues stand for, by name; queues that are no team's are left out.
+    """Return the quotas that the ClusterQueues stand for, by name; queues that belong to no team are left out.
 
     `beside` are the cluster's namespaces, flavors and local queues: a quota whose other objects are gone or bent has
     status `UpdateFailed`, which the next plan fixes.

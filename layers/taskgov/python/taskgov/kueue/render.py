@@ -117,7 +117,7 @@ def manager_configuration(
     """Return how Kueue's manager runs under this cluster policy.
 
     FairShare is Enabled by default; without any cluster policy HyperPod serves first come first served. Gang scheduling
-    (`waitForPodsReady`) is no part of a cluster policy: HyperPod has it off unless somebody switches it on.
+    (`waitForPodsReady`) is not part of a cluster policy: HyperPod has it off unless somebody switches it on.
     """
     fair = scheduler is not None and scheduler.fair_share is not Switch.DISABLED
     return ManagerConfiguration(fair_sharing=fair, wait_for_pods_ready=wait_for_pods_ready)

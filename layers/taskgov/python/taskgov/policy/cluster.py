@@ -81,6 +81,6 @@ def names_eks_backend(cluster: Any) -> bool:
 
 
 def _backend_in(cluster: Any) -> str | None:
-    """Return the name as a text; anything else is no name."""
+    """Return the name as a text; anything else is not a name."""
     name = cluster.get("backend") if isinstance(cluster, dict) else None
     return name if isinstance(name, str) else None

@@ -14,7 +14,7 @@ from taskgov.violations import Location
 class Broken:
     """A rule that is broken: where in the document, what stands there, the rule; `first` is where it stood before.
 
-    `missing` marks what is not there: it is no mistake of its own where something in it was refused.
+    `missing` marks what is not there: it is not a separate mistake where something in it was refused.
     """
 
     location: Location

@@ -143,7 +143,7 @@ def _salvaged(remains: Remains) -> tuple[PolicyDocument | None, ValidationError 
 
 
 def _validated(data: dict[str, Any]) -> PolicyDocument:
-    """Validate as JSON and strictly: a text is no number, and a time is a text."""
+    """Validate as JSON and strictly: a text is not a number, and a time is a text."""
     cluster = data.get("cluster")
     # An EKS cluster's ARN without the backend is one mistake, and not one for each of its instance types.
     plain = eks_arn_in(cluster) is not None or names_eks_backend(cluster)

@@ -294,7 +294,7 @@ def _profile(resource: ComputeQuotaResource) -> str:
 
 
 def unknown_team(known: Collection[str]) -> str:
-    """Return the rule that a name breaks which is no team's."""
+    """Return the rule that a name breaks which is not a team's."""
     first = nsmallest(NAMES_TOLD, known)
     more = f" and {len(known) - NAMES_TOLD:,} more" if len(known) > NAMES_TOLD else ""
     return f"must be a team of this document: {', '.join(first) or 'there is none'}{more}"

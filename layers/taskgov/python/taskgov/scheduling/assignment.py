@@ -115,7 +115,7 @@ class Assignment:
 
     @property
     def message(self) -> str:
-        """Why it does not fit now, in Kueue's words; empty when it does."""
+        """Why it does not fit now, as Kueue's message; empty when it does."""
         return "; ".join(
             f"couldn't assign flavors to pod set {p.name}: {', '.join(sorted(str(reason) for reason in p.reasons))}"
             for p in self.pod_sets

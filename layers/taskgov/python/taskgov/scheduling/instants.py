@@ -22,7 +22,7 @@ NEVER_AGAIN: Final[Instant] = 2**63 - 1
 def instant(moment: datetime | str | None) -> Instant:
     """Read a moment given as an aware `datetime` or as RFC 3339 text; `None` is `ZERO`.
 
-    Raises `ValueError` for text that is no timestamp and for a naive `datetime`.
+    Raises `ValueError` for text that is not a timestamp and for a naive `datetime`.
 
     Example:
         >>> instant("1970-01-01T00:00:01Z"), instant(None) == ZERO

@@ -173,7 +173,7 @@ def _backoff(strategy: Mapping[str, Any]) -> RequeueBackoff:
     numbers = {name: strategy.get(name) for name in ("backoffBaseSeconds", "backoffMaxSeconds", "backoffLimitCount")}
     for name, number in numbers.items():
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
-            raise ValueError(f"waitForPodsReady.requeuingStrategy.{name}: {number} is no number of Kueue's")
+            raise ValueError(f"waitForPodsReady.requeuingStrategy.{name}: {number} is not a number that Kueue accepts")
     timestamp = strategy.get("timestamp") or "Eviction"
     if timestamp not in {"Eviction", "Creation"}:
         raise ValueError(f"waitForPodsReady.requeuingStrategy.timestamp: {timestamp} is neither Eviction nor Creation")
@@ -189,7 +189,7 @@ def _backoff(strategy: Mapping[str, Any]) -> RequeueBackoff:
 def _texts(settings: Mapping[str, Any], name: str) -> tuple[str, ...]:
     listed = settings.get(name) or []
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise ValueError(f"resources.{name}: {listed} is no list of texts")
+        raise ValueError(f"resources.{name}: {listed} is not a list of texts")
     return tuple(listed)
 
 
@@ -204,7 +204,7 @@ def _transformations(resources: Mapping[str, Any]) -> Iterator[ResourceTransform
     """Read `resources.transformations`: one for each input at most."""
     listed = resources.get("transformations") or []
     if not isinstance(listed, list):
-        raise ValueError(f"resources.transformations: {listed} is no list")  # noqa: TRY004
+        raise ValueError(f"resources.transformations: {listed} is not a list")  # noqa: TRY004
     for place, item in enumerate(listed):
         where = f"resources.transformations[{place}]"
         if not isinstance(item, Mapping) or not isinstance(item.get("input"), str):
@@ -226,7 +226,7 @@ def _check_quantity(path: str, factor: Any) -> None:
     try:
         exact(factor)
     except (ValueError, TypeError, ArithmeticError):
-        raise ValueError(f"{path}: {factor!r:.60} is no quantity") from None
+        raise ValueError(f"{path}: {factor!r:.60} is not a quantity") from None
 
 
 def _admission_fair_sharing(settings: Mapping[str, Any]) -> AdmissionFairSharing | None:
@@ -238,7 +238,7 @@ def _admission_fair_sharing(settings: Mapping[str, Any]) -> AdmissionFairSharing
     weights = _part(fair, "resourceWeights")
     for resource, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0:
-            raise ValueError(f"{name}.resourceWeights.{resource}: {weight} is no weight")
+            raise ValueError(f"{name}.resourceWeights.{resource}: {weight} is not a weight")
     return AdmissionFairSharing(
         _seconds(fair, f"{name}.usageHalfLifeTime", default.usage_half_life_time),
         _seconds(fair, f"{name}.usageSamplingInterval", default.usage_sampling_interval),
@@ -257,7 +257,7 @@ def _seconds(settings: Mapping[str, Any], path: str, default: float) -> float:
         return default
     parts = _DURATION.findall(str(text))
     if text != "0" and (not parts or "".join(map("".join, parts)) != text):
-        raise ValueError(f"{path}: {text} is no duration, such as 5m or 168h")
+        raise ValueError(f"{path}: {text} is not a duration, such as 5m or 168h")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 

@@ -117,7 +117,7 @@ class ResourceFlavor:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a queue or cohort has of one flavor and resource; a limit of `None` is no limit."""
+    """What a queue or cohort has of one flavor and resource; a limit of `None` means no limit."""
 
     nominal: int
     borrowing_limit: int | None = None
@@ -142,7 +142,7 @@ class BorrowWithinCohort:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Whom the workloads of a queue may preempt. An empty policy is an unset one and acts as `Never`."""
+    """Which workloads the queue may preempt. An empty policy is an unset one and acts as `Never`."""
 
     within_cluster_queue: str = NEVER
     reclaim_within_cohort: str = NEVER

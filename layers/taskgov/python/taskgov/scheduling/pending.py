@@ -92,7 +92,7 @@ class PendingQueue(Generic[R]):
     def requeue(self, record: R, reason: Requeue, *, waits_for_backoff: bool) -> bool:
         """Requeue a workload that got no quota; say whether it is in line again (Q: requeueIfNotPresent).
 
-        A preemptor that becomes inadmissible stays the sticky one: when it may be considered again, it comes first.
+        A preemptor that becomes inadmissible keeps its place as the sticky workload: it is the next to be considered.
         """
         strict = self.strategy == STRICT_FIFO
         if reason is Requeue.PENDING_PREEMPTION and not strict:

@@ -127,7 +127,7 @@ def _say_gates(store: WorkloadStore, record: Record, now: Instant) -> None:
 
 
 def _said_by(record: Record, state: str) -> str:
-    """Name the checks in a state, with their messages, in Kueue's words; empty for none."""
+    """Name the checks in a state, with their messages, as in Kueue's message; empty for none."""
     said = [(name, check.message) for name, check in sorted(record.checks.items()) if check.state == state]
     parts = "; ".join(f'"{name}" ({message})' if message else f'"{name}"' for name, message in said)
     noun = "AdmissionChecks" if len(said) > 1 else "AdmissionCheck"

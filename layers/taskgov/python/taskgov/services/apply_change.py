@@ -2,8 +2,8 @@
 
 A change is written at the version that the plan saw (the second of two writes of a quota: at the version that the
 first returned) and never forced. Step Functions may call twice for one change (a retry after a time-out); the second
-call finds the work done and says so. A write that the service refuses for good is recorded, and is no error: the rest
-of the plan continues, and the next plan does without it.
+call finds the work done and says so. A write that the service refuses for good is recorded, and is not an error: the
+rest of the plan continues, and the next plan does without it.
 
 One call for each change would fill the history of a run of a thousand teams. A call never leaves its wave: what was
 written has to settle before the next wave begins. Every part of a wave is safe, so a refusal ends no wave.

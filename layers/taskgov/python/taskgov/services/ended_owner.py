@@ -28,7 +28,7 @@ class EndedOwner:
     def of_hint(self, cluster_arn: str, lock: Lock, cause: Cause) -> bool:
         """Clear up after an owner that looks old and is over; say whether the lock is free for a run now.
 
-        An owner that is no execution is a person who writes by hand: only its end ends that. Raises GovernanceError.
+        An owner that is not an execution is a person who writes by hand: only expiry frees it. Raises GovernanceError.
         """
         now = self.clock.now()
         if lock.asked_by is not None and (lock.asked_until or 0) > now.timestamp():

@@ -132,7 +132,7 @@ class EstimateStarts:
             return Drawing(waits=waits, notes=(f"no estimates: {lacks}",))
         history = of_record(done.ended, done.measured, now, done.still)
         queue = queue_of(snapshot, {}, history.backgrounds)
-        # The same read gives the same estimates; it is no secret.
+        # The same read gives the same estimates; it is not a secret.
         chance = random.Random(f"{snapshot.cluster.arn} {now}")  # noqa: S311  # nosec B311
         until = self.processor_seconds() + SECONDS
         return draw_all(queue, basis_of(history, queue, now), chance, lambda: self.processor_seconds() < until)

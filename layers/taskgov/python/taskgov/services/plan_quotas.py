@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from taskgov.allocation.authorship import may_approve
 from taskgov.allocation.codec import changes_sha256, plan_to_store
-from taskgov.allocation.plan import Outcome, Plan
+from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import PlanQuotasRequest, PlanQuotasResult, Pointer
 from taskgov.errors import InvalidRequestError
@@ -75,7 +75,7 @@ def summary(plan: Plan) -> str:
     lines += [shortened(f"- {change.team or change.name}: {change.because}") for change in changed[:SUMMARY_CHANGES]]
     if len(changed) > SUMMARY_CHANGES:
         lines.append(f"- and {len(changed) - SUMMARY_CHANGES:,} more changes")
-    lines += [f"! {verdict.guardrail}: {verdict.because} {verdict.remedy}".rstrip() for verdict in stopped_by(plan)]
+    lines += [f"! {verdict.guardrail}: {verdict.because}{_way_out(verdict)}" for verdict in stopped_by(plan)]
     if plan.outcome in {Outcome.BLOCKED, Outcome.NO_PROGRESS}:
         lines += [shortened(f"! {finding.subject}: {finding.because}") for finding in plan.findings[:SUMMARY_CHANGES]]
         if len(plan.findings) > SUMMARY_CHANGES:
@@ -85,3 +85,7 @@ def summary(plan: Plan) -> str:
 
 SUMMARY_CHANGES = 20
 """So that a summary stays far below the 256 KiB that a state may hand on."""
+
+
+def _way_out(verdict: GuardrailVerdict) -> str:
+    return f" To continue: {verdict.remedy}." if verdict.remedy else ""

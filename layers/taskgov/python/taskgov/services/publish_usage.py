@@ -297,4 +297,4 @@ def _run_outcome(outcome: str | None) -> RunOutcome:
     try:
         return TypeAdapter(RunOutcome).validate_python(outcome)
     except ValidationError as error:
-        raise InvalidRequestError(f"{outcome!r} is no outcome of a run") from error
+        raise InvalidRequestError(f"{outcome!r} is not an outcome of a run") from error

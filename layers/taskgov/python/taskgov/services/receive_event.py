@@ -41,7 +41,7 @@ class Marked:
     failed: Mapping[str, Exception]
     """The events (by the caller's names for them) of a cluster that could not be marked: they must come again."""
     unknown: tuple[str, ...] = ()
-    """What events named that is no cluster: nothing is kept of it."""
+    """Names in events that are not clusters: nothing is kept of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class ReceiveEvent:
         """
         execution = self.workflow.execution(execution_arn)
         if execution is None or not execution.is_over:
-            return Ignored(f"{execution_arn} is no execution of a run, or runs again")
+            return Ignored(f"{execution_arn} is not an execution of a run, or runs again")
         named = hint.subject.cluster_arn
         failed: list[Exception] = []
         for cluster_arn in (named,) if named else self._candidates(execution.name):

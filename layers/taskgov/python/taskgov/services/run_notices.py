@@ -81,7 +81,8 @@ def _text(end: EndOfRun, incidents: list[Finding]) -> str:
     lines = [f"Cluster {end.cluster_name} ({end.cluster_arn})", f"Run {end.run_id}: {end.outcome}"]
     if end.cause:
         by = f" by {end.cause.by}" if end.cause.by else ""
-        lines.append(f"Cause: {end.cause.what or end.cause.detail_type}{by} at {_clock(end.cause.at)}")
+        what, *approval = (end.cause.what or end.cause.detail_type).partition("; plan ")
+        lines.append(f"Cause: {what}{by} at {_clock(end.cause.at)}{''.join(approval)}")
     if end.error:
         lines.append(f"Error: {shortened(end.error, MOST_OF_AN_ERROR)}")
     for incident in incidents[:MOST_SENTENCES]:

@@ -74,7 +74,7 @@ class SeriesMemory:
                 series=frozenset(map(str, document["series"])),
             )
         except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"it is no memory of metric series ({type(error).__name__})") from error
+            raise ValueError(f"it is not a memory of metric series ({type(error).__name__})") from error
 
 
 def _moment(text: str) -> datetime:

@@ -18,14 +18,14 @@ def renew_lock(state: StateStore, clock: Clock, cluster_arn: str, request: Locke
 def stored_plan(documents: DocumentStore, pointer: Pointer) -> Plan:
     """Return the plan that a pointer names.
 
-    Raises InvalidRequestError when it is no plan that this version can read; NotFoundError, ThrottledError
+    Raises InvalidRequestError when it is not a plan that this version can read; NotFoundError, ThrottledError
     and UpstreamError (also for another digest) as the bucket does.
     """
     body = documents.get(pointer)
     try:
         return plan_from_json(body)
     except ValueError as error:  # without pydantic's sentence, which quotes the plan
-        raise InvalidRequestError(f"{pointer.key} is no plan that this version can read") from error
+        raise InvalidRequestError(f"{pointer.key} is not a plan that this version can read") from error
 
 
 ReadPlan = Callable[[DocumentStore, Pointer], Plan]

@@ -55,7 +55,7 @@ class Rights(StepModel):
         except ValueError as error:
             raise InvalidRequestError(f"who may order what cannot be read: {error}") from error
         if not isinstance(given, dict):
-            raise InvalidRequestError("who may order what cannot be read: it is no JSON object")
+            raise InvalidRequestError("who may order what cannot be read: it is not a JSON object")
         return cls.parse({name: require_patterns(name, str(listed).split(",")) for name, listed in given.items()})
 
 

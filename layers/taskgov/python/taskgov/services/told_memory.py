@@ -168,7 +168,7 @@ def _channel_to_json(channel: Channel) -> dict[str, str]:
 
 def _channel_from_json(data: Any) -> Channel:
     if data["form"] not in ("mail", "chat"):
-        raise ValueError(f"{data['form']!r} is no form of a notice")
+        raise ValueError(f"{data['form']!r} is not a form of a notice")
     return Channel(str(data["team"]), data["form"])
 
 

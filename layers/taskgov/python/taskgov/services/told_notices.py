@@ -110,7 +110,7 @@ def _line(event: TaskEvent, name: Any) -> str:
 def _task(event: TaskPreempted | TaskWaiting, name: Any) -> str:
     asks = all_words({resource: parse(resource, amount) for resource, amount in event.asks.items()})
     rank = f"class {name(event.priority_class)}, " if event.priority_class else ""
-    return f"{name(event.task)} ({name(event.kind)}, {rank}asks {name(asks)})"
+    return f"{name(event.task)} ({name(event.kind)}, {rank}requests {name(asks)})"
 
 
 def _plain(text: str) -> str:

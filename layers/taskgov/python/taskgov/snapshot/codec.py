@@ -37,7 +37,7 @@ def _canonical(snapshot: Snapshot, data_of: "Callable[..., Any]", named: "Callab
     if kueue:
         data["kueue"] = kueue
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode(errors="replace")  # half a surrogate pair, in a field that nobody reads, is no reason to fail
+    return text.encode(errors="replace")  # half a surrogate pair, in a field that nobody reads, must not fail the write
 
 
 def snapshot_from_json(text: bytes) -> Snapshot:

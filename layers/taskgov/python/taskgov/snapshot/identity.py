@@ -80,7 +80,7 @@ class RestoredState:
     policy_version: str | None = None
     """The policy document that was found then: doubtful documents are in doubt until there is another."""
     taken_over: tuple[str, ...] = ()
-    """Quotas, by name, of which no record was left: what stood became the record."""
+    """Quotas, by name, that had no record left: what stood became the record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def nodes_from_kubernetes(
     `unreadable` are Node objects that were left out of `items`. Where one has no name, it may be of any machine that
     only SageMaker lists.
 
-    Raises `ValueError` when an allocatable amount is no Kubernetes quantity.
+    Raises `ValueError` when an allocatable amount is not a Kubernetes quantity.
     """
     summaries, hosts = _index(sagemaker_nodes)
     seen_offers: dict[tuple[tuple[str, str], ...], dict[str, int]] = {}
@@ -105,7 +105,7 @@ def _summary(name: str, summaries: dict[str, Mapping[str, Any]], hosts: Mapping[
 
 
 def _unread(name: str, summary: Mapping[str, Any]) -> Node:
-    """Return a node of which only the name and SageMaker's summary are known."""
+    """Return a node with only its name and SageMaker's summary known."""
     known = _missing(name, summary) if summary else Node(name, instance_type="", ready=False)
     return replace(known, in_kubernetes=True, unreadable=True)
 

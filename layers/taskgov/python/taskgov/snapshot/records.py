@@ -72,7 +72,7 @@ class AppliedQuota:
 
 
 def began_from(applied: AppliedQuota | None, version: int | None) -> ComputeQuotaConfig | None:
-    """Return what stood before the path whose low write is the version that stands; None where that is no low write.
+    """Return what stood before the path whose low write is the version that stands; None where that is not a low write.
 
     A low write whose record was lost is known by its announcement.
     """

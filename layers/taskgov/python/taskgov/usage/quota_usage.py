@@ -43,7 +43,7 @@ class QuotaUsage:
     lent: int
     idle: int
     borrow_limit: int | None
-    """What the team may borrow; None is no limit, and 0 outside a cohort."""
+    """What the team may borrow; None means no limit; 0 outside a cohort."""
 
     @property
     def own_use(self) -> int:

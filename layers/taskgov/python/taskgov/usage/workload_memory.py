@@ -94,7 +94,7 @@ class WorkloadMemory:
                 records=dict(_records(document)),
             )
         except (OSError, EOFError, zlib.error, LookupError, TypeError, RecursionError) as error:
-            raise ValueError(f"it is no memory of workloads ({type(error).__name__})") from error
+            raise ValueError(f"it is not a memory of workloads ({type(error).__name__})") from error
 
 
 def record_of(item: KubernetesObject, owner_of: OwnerOf) -> Record:

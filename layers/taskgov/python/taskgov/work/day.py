@@ -124,7 +124,7 @@ def from_bytes(stored: bytes) -> Day:
             raise ValueError(f"it is of form {head['form']!r} and not {FORM}")
         return Day.of_lines(lines)
     except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"it is no day of the record of work ({type(error).__name__})") from error
+        raise ValueError(f"it is not a day of the record of work ({type(error).__name__})") from error
 
 
 def midnight(day: date) -> datetime:

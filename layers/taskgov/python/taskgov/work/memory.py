@@ -78,7 +78,7 @@ class WorkMemory:
                 written_at=document["writtenAt"] and moment(document["writtenAt"]),
             )
         except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"it is no memory of work ({type(error).__name__})") from error
+            raise ValueError(f"it is not a memory of work ({type(error).__name__})") from error
 
 
 def _row(tracked: Tracked) -> list[Any]:

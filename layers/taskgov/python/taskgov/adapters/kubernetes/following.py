@@ -149,7 +149,7 @@ class _Told(Generic[Kept]):
         try:
             event = json.loads(line)
         except ValueError as error:
-            raise _RelistError("the watch sent what is no JSON") from error
+            raise _RelistError("the watch sent something that is not JSON") from error
         kind, item = (event.get("type"), event.get("object")) if isinstance(event, Mapping) else (None, None)
         if kind == "ERROR":
             raise _RelistError(_said(item))

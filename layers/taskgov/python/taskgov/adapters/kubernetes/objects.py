@@ -1,6 +1,6 @@
 """Requests for single Kubernetes objects, and short lists of them, with errors in the domain's words.
 
-What the `kueue` backend writes with. Workloads and nodes, of which there are many, are read by `KubernetesReader`.
+What the `kueue` backend writes with. Workloads and nodes are many, and are read by `KubernetesReader`.
 """
 
 from collections.abc import Iterator
@@ -77,6 +77,6 @@ class ObjectApi:
 def _root(api_version: str, kind: str, namespace: str | None = None) -> str:
     plural = _PLURALS.get(kind)
     if plural is None:
-        raise InvalidRequestError(f"{kind} is no kind that taskgov writes")
+        raise InvalidRequestError(f"taskgov does not write objects of kind {kind}")
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     return f"{root}{f'/namespaces/{namespace}' if namespace else ''}/{plural}"

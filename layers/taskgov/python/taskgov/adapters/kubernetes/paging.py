@@ -14,8 +14,8 @@ def list_pages(get: Callable[[Mapping[str, str]], Mapping[str, Any]], what: str)
     """Yield the items of each page; `get` is given the query of one page and returns the answer.
 
     Raises UpstreamError for a `continue` token that comes again, for more than `MAX_PAGES` pages, for an answer that is
-    no list, and for a last page that says that items remain (Kubernetes API conventions, "Retrieving large results sets
-    in chunks").
+    not a list, and for a last page that says that items remain (Kubernetes API conventions, "Retrieving large results
+    sets in chunks").
     """
     query = {"limit": str(PAGE)}
     seen: set[str] = set()
@@ -23,7 +23,7 @@ def list_pages(get: Callable[[Mapping[str, str]], Mapping[str, Any]], what: str)
         answer = get(query)
         items, metadata = answer.get("items"), answer.get("metadata")
         if not isinstance(items, list) or not isinstance(metadata, Mapping):
-            raise UpstreamError(f"{what}: the answer is no list of objects")
+            raise UpstreamError(f"{what}: the answer is not a list of objects")
         yield items
         token = metadata.get("continue")
         if not token:

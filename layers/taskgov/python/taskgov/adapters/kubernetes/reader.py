@@ -128,7 +128,7 @@ def _as_far_as_allowed(read: Callable[[], list[KubernetesObject]]) -> tuple[Kube
 
 
 def manager_image(api: Requests) -> tuple[str, str]:
-    """Return the image of Kueue's manager, or why it could not be read, which is no error of the cluster's read."""
+    """Return the image of Kueue's manager, or why it could not be read; that does not fail the cluster's read."""
     try:
         found = api.get(MANAGER_PATH, "read Kueue's Deployment")
         return str(found["spec"]["template"]["spec"]["containers"][0]["image"]), ""

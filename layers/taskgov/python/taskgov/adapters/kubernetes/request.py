@@ -75,7 +75,7 @@ class Requests:
         """Yield the lines of a watch as they come, until the server ends it or the connection breaks.
 
         `seconds` is the duration of the watch. Raises as `get` does, before the first line. What is left
-        of a line when the connection breaks is no line.
+        of a line when the connection breaks is not a line.
         """
         asked = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds), **query}
         connect, _ = TIMEOUT_SECONDS
@@ -99,7 +99,7 @@ class Requests:
         query: Mapping[str, str],
         timeout: tuple[int, int],
     ) -> Any:
-        """Return the response, of which the body is not read yet."""
+        """Return the response; its body is not read yet."""
         content = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
         request = self._api.param_serialize(
             method,
