@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report
-from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable
+from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable, Pointer
 from taskgov.errors import (
     GovernanceError,
     InvalidRequestError,
@@ -22,6 +23,7 @@ from taskgov.errors import (
 )
 from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
+from taskgov.services.team_pages import MOST_FAILED
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -59,6 +61,7 @@ class Audited:
             team_topics=self.topics,
             meter=self.meter,
             advise=AdviseQuotas(self.cluster.documents, self.failures, lambda: 0.0),
+            failures=self.failures,
         )
         return use_case(AuditClusterRequest(cluster_arn=cluster_arn, run_id=run_id))
 
@@ -115,6 +118,52 @@ def test_an_audit_writes_nothing_but_its_report_and_what_the_next_one_compares_w
     assert [key for key in written if key.startswith("memory")] == ["memory/ml-cluster/audits.json"]
     assert world.cluster.hyperpod.writes == []
     assert world.cluster.state.runs == []
+
+
+def test_a_page_of_a_team_that_cannot_be_stored_is_reported_and_ends_neither_the_others_nor_the_audit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_broken_policy(a_calm_world())
+    monkeypatch.setattr(world.cluster.documents, "put", refusing(world, "teams/team-a"))
+    world.audit()
+    assert world.failures.reported == [("ml-cluster", "write the page of team-a", "UpstreamError")]
+    stored = world.cluster.documents.stored
+    assert [key for key in stored if "/teams/" in key] == ["reports/ml-cluster/teams/team-b.html"]
+    assert "memory/ml-cluster/audits.json" in stored
+    assert (world.measured("AuditsMissed"), len(world.notices.sent)) == ([0], 1)
+
+
+def test_a_bucket_that_takes_no_page_is_not_asked_for_each_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_calm_world()
+    for number in range(20):
+        world.cluster.with_team(f"team-{number}")
+    monkeypatch.setattr(world.cluster.documents, "put", refusing(world, "/teams/"))
+    world.audit()
+    assert len(world.failures.reported) == MOST_FAILED
+
+
+def test_pages_that_cannot_be_made_end_no_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_calm_world()
+
+    def broken(*_: Any) -> Any:
+        raise KeyError("queue")
+
+    monkeypatch.setattr("taskgov.services.team_pages.team_pages", broken)
+    world.audit()
+    assert world.failures.reported == [("ml-cluster", "write the pages of the teams", "KeyError")]
+    assert world.measured("AuditsMissed") == [0]
+
+
+def refusing(world: Audited, part: str) -> Callable[[str, bytes, str], Pointer]:
+    """Return how documents are stored of which those with this part in their key are refused."""
+    put = world.cluster.documents.put
+
+    def store(key: str, body: bytes, content_type: str) -> Pointer:
+        if part in key:
+            raise UpstreamError(f"store {key}: InternalError")
+        return put(key, body, content_type)
+
+    return store
 
 
 def test_findings_are_counted_by_severity_with_zeros() -> None:

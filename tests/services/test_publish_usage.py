@@ -27,6 +27,7 @@ from taskgov.errors import (
 from taskgov.findings import Finding, Severity
 from taskgov.ports import ClusterAccess, Measurement, OnUnreadable
 from taskgov.services.happenings import RECENT
+from taskgov.services.new_preemptions import MOST_FAILED
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.snapshot.model import KueueObjects, ManagerSettings
 from taskgov.snapshot.records import AppliedQuota
@@ -214,6 +215,60 @@ def test_each_preemption_is_counted_once_however_often_usage_is_published() -> N
         world.publish()
     assert world.values("Preemptions") == [1]
     assert world.values("PreemptedGpuSeconds") == [4 * 3600]
+
+
+def test_a_preemption_whose_mark_fails_is_reported_and_all_else_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_world()
+    for number in range(3):
+        world.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=1)
+    count_once = world.cluster.state.count_once
+
+    def throttled(arn: str, identity: str, *more: Any, **named: Any) -> bool:
+        if "job-1" in identity:
+            raise ThrottledError("write ONCE")
+        return count_once(arn, identity, *more, **named)
+
+    monkeypatch.setattr(world.cluster.state, "count_once", throttled)
+    world.publish()
+    assert ("ml-cluster", "mark a preemption as counted", "ThrottledError") in world.failures.reported
+    assert (world.values("Preemptions"), len(world.values("QuotaUsed")) > 0) == ([2], True)
+    monkeypatch.undo()
+    world.publish()
+    assert world.values("Preemptions") == [2, 1], "the next measurement counts it"
+
+
+def test_what_teams_were_notified_of_only_saves_queries_and_may_be_out_of_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_world()
+    world.cluster.with_preempted("job", "team-a", by="team-b", gpus=1)
+    find = world.cluster.documents.find
+
+    def unreachable(key: str) -> bytes | None:
+        if key.endswith("told.json"):
+            raise UpstreamError(f"read {key}: down")
+        return find(key)
+
+    monkeypatch.setattr(world.cluster.documents, "find", unreachable)
+    for _ in range(2):
+        world.publish()
+    assert world.values("Preemptions") == [1]
+    assert ("ml-cluster", "read what teams were notified of", "UpstreamError") in world.failures.reported
+
+
+def test_a_table_that_takes_no_mark_is_not_asked_for_each_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_world()
+    for number in range(20):
+        world.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=1)
+
+    def down(*_: Any, **__: Any) -> bool:
+        raise UpstreamError("write ONCE: down")
+
+    monkeypatch.setattr(world.cluster.state, "count_once", down)
+    world.publish()
+    marks = [doing for _, doing, _ in world.failures.reported if doing == "mark a preemption as counted"]
+    assert len(marks) == MOST_FAILED
+    assert world.values("QuotaUsed")
 
 
 def test_the_table_is_asked_about_a_preemption_in_one_minute_alone() -> None:

@@ -152,8 +152,8 @@ class GovernedCluster:
             "governed": lambda: lambda _: True,
             "follow_workloads": None,
             "keep_work": KeepWork(self.documents, Raised(), timedelta(minutes=1)),
-            "write_pages": TeamPages(self.documents).write,
         } | recorders
+        told.setdefault("write_pages", TeamPages(self.documents, told["failures"]).write)
         limit = told.pop("max_series", DEFAULT_LIMIT)
         topics = told.pop("topics", RecordingTopics())
         return PublishUsage(

@@ -30,6 +30,7 @@ def audit_cluster() -> AuditCluster:
     settings = AuditClusterSettings.from_env()
     documents = Bucket(aws.s3(), settings.bucket_name)
     state = Table(aws.table(settings.table_name))
+    failures = ReportedFailures(logger, EmbeddedMetrics())
     return AuditCluster(
         take_snapshot=take_snapshot(state, documents),
         documents=documents,
@@ -37,5 +38,6 @@ def audit_cluster() -> AuditCluster:
         notices=Topic(aws.sns(), settings.topic_arn),
         team_topics=TopicsOfTeams(aws.sns(), settings.team_topics),
         meter=EmbeddedMetrics(),
-        advise=AdviseQuotas(documents, ReportedFailures(logger, EmbeddedMetrics()), monotonic),
+        advise=AdviseQuotas(documents, failures, monotonic),
+        failures=failures,
     )

@@ -38,10 +38,10 @@ class PublishUsageSettings(Settings):
     work_owner_label: str
 
 
-def _write_pages(documents: Bucket, snapshot: Snapshot) -> None:
+def _write_pages(documents: Bucket, failures: ReportedFailures, snapshot: Snapshot) -> None:
     from taskgov.services.team_pages import TeamPages  # noqa: PLC0415 - what the schedule of each minute never needs
 
-    TeamPages(documents).write(snapshot)
+    TeamPages(documents, failures).write(snapshot)
 
 
 @cache
@@ -69,6 +69,6 @@ def publish_usage() -> PublishUsage:
         tell_teams=TellTeams(documents, state, bus, topics, clock),
         follow_workloads=FollowWorkloads(kueue_follower(owners.label), documents, EmbeddedMetrics(), clock, owners.of),
         keep_work=KeepWork(documents, failures, period_of(settings.publish_schedule)),
-        write_pages=partial(_write_pages, documents),
+        write_pages=partial(_write_pages, documents, failures),
         cap=SeriesCap(documents, failures, settings.max_series),
     )

@@ -4,7 +4,7 @@
 notifies nobody anything twice, and compares itself with the audit before, not with its first try.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from taskgov.audit.notices import by_topic, cluster_notice, team_notice
@@ -23,7 +23,7 @@ from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, 
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.advise_quotas import AdviseQuotas
-from taskgov.services.failures import said_of
+from taskgov.services.failures import Failures, Raised, said_of
 from taskgov.services.kept_starts import task_starts
 from taskgov.services.series_cap import series_findings
 from taskgov.services.take_snapshot import TakeSnapshot
@@ -45,6 +45,8 @@ class AuditCluster:
     team_topics: TeamTopics
     meter: Meter
     advise: AdviseQuotas
+    failures: Failures = field(default_factory=Raised)
+    """Where a page of a team that cannot be written is reported; without it, the audit fails."""
 
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable:
         """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
@@ -72,7 +74,7 @@ class AuditCluster:
             advice=self.advise(snapshot),
         )
         pointers = self._store(report)
-        TeamPages(self.documents).write(snapshot)
+        TeamPages(self.documents, self.failures).write(snapshot)
         body = history_to_json(history_after(report, earlier))
         self.documents.put(HISTORY_KEY.format(name), body, "application/json")
         untold = self._tell_teams(snapshot, report, pointers.html, request.run_id)

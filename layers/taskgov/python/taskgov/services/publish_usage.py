@@ -3,7 +3,7 @@
 `fan_out` calls it for each governed cluster every minute; `reconcile` calls it at the end of each run.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -19,23 +19,22 @@ from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter,
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
 from taskgov.services.failures import Failures
-from taskgov.services.happenings import RECENT, preempted_id
 from taskgov.services.kept_starts import MeasureStarts
 from taskgov.services.look_ages import LookAges
 from taskgov.services.measure_run import measure_run
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
+from taskgov.services.new_preemptions import NewPreemptions
 from taskgov.services.run_events import event_of
 from taskgov.services.run_notices import notice_of
 from taskgov.services.series_cap import SeriesCap
 from taskgov.services.step_inputs import stored_plan
 from taskgov.services.take_snapshot import ReadKueue, TakeSnapshot, cluster_facts
-from taskgov.services.tell_teams import TellTeams, told_before
+from taskgov.services.tell_teams import TellTeams
 from taskgov.services.use_history import UseHistory
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.cluster_usage import ClusterUsage, cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
-from taskgov.usage.workloads import Preemption
 
 STARVED_NAMED: Final = 10
 """Starved teams that the metric's log line names."""
@@ -49,6 +48,8 @@ class _Usage:
     standing: ClusterUsage
     published: int
     starved: tuple[Starved, ...]
+    all_counted: bool
+    """Whether each preemption is counted: until then, teams are notified of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,8 @@ class PublishUsage:
 
     def _usage(self, snapshot: Snapshot, by: str | None = None) -> _Usage:
         standing = cluster_usage(snapshot, with_loans=False)
-        new = self._new(snapshot, standing.preemptions, by)
+        mark = NewPreemptions(self.documents, self.state, self.clock, self.failures)
+        marked = mark(snapshot, standing.preemptions, by)
         usage = measure_usage(standing, snapshot.taken_at, lease_book(snapshot))
         lost = metric.NODES_LOST.of(sum(len(loss.nodes) for loss in mass_losses(snapshot)))
         unread = metric.OBJECTS_UNREADABLE.of(len(snapshot.unreadable_objects) + len(snapshot.unreadable))
@@ -199,17 +201,20 @@ class PublishUsage:
         names = sorted({team_starved.team for team_starved in starved})
         waiting = metric.TEAMS_STARVED.of(len(names), teams=", ".join(names[:STARVED_NAMED]))
         starts = MeasureStarts(self.documents, self.failures)(snapshot)
-        measured = [*usage, *starts, lost, unread, waiting, *measure_preemptions(new, standing.lost)]
+        measured = [*usage, *starts, lost, unread, waiting, *measure_preemptions(marked.new, standing.lost)]
         published = self.cap(snapshot.cluster.name, measured, snapshot.taken_at)
         self.meter.record(snapshot.cluster.name, published)
-        return _Usage(snapshot, standing, len(published), starved)
+        return _Usage(snapshot, standing, len(published), starved, all_counted=marked.is_whole)
 
     def _tell_teams(self, usage: _Usage) -> int:
         """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.
 
-        Usage is measured, and counts, even if this fails: an error is reported, and the next measurement tries again.
+        Usage is measured, and counts, even if this fails: an error is reported, and the next measurement tries again,
+        as where a preemption could not be counted: what teams were notified of is taken as counted.
         """
         name = usage.snapshot.cluster.name
+        if not usage.all_counted:
+            return 0
         try:
             untold = self.tell_teams(usage.snapshot, usage.starved)
         except Exception as error:  # noqa: BLE001 - usage is on record; the error is reported
@@ -220,17 +225,6 @@ class PublishUsage:
         self.meter.record(name, [metric.NOTICES_FAILED.of(len(untold))])
         self.failures.untold(name, untold)
         return 1
-
-    def _new(self, snapshot: Snapshot, preemptions: Iterable[Preemption], by: str | None) -> list[Preemption]:
-        """Return the preemptions to be counted, and record who counted them: each counts once.
-
-        Those of which teams were notified were counted before: the table is not queried for them again.
-        """
-        now, arn = self.clock.now(), snapshot.cluster.arn
-        recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
-        told = told_before(self.documents, snapshot) if recent else ()
-        untold = (preemption for preemption in recent if preempted_id(preemption) not in told)
-        return [preemption for preemption in untold if self.state.count_once(arn, preemption.identity, now, by=by)]
 
     def _tell(self, end: EndOfRun) -> None:
         self.state.record_run(record_of(end))
