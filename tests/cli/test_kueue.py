@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
 from taskgov.kueue.record import RECORD, Reading
-from taskgov_cli import kueue
+from taskgov_cli.kueue_objects import KueueObjectWriter
 from taskgov_cli.main import app
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
@@ -129,7 +129,7 @@ def test_a_broken_document_is_refused_with_its_violations(tmp_path: Path) -> Non
 def test_an_edit_after_the_queue_was_read_stays(
     policy: Path, cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inspect = kueue.KueueObjectWriter.inspect
+    inspect = KueueObjectWriter.inspect
 
     def and_then_somebody_edits(self: Any, access: Any, objects: Any) -> Any:
         found = inspect(self, access, objects)
@@ -140,7 +140,7 @@ def test_an_edit_after_the_queue_was_read_stays(
         cluster.update_object(queue, "ana")
         return found
 
-    monkeypatch.setattr(kueue.KueueObjectWriter, "inspect", and_then_somebody_edits)
+    monkeypatch.setattr(KueueObjectWriter, "inspect", and_then_somebody_edits)
     result = run("adopt", policy, "--context", "here", "--yes")
     assert result.exit_code == 3
     assert "changed after it was read" in result.stderr

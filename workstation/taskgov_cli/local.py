@@ -63,6 +63,7 @@ def local(
 
     reached, *others = hosts_of(address)
     wrong = [*_not_free(address, {"--port": port, "--kubernetes-port": kubernetes_port}, [reached, *others])]
+    workers = None
     try:
         workers = None if bare is None else workers_of(bare)
     except InvalidRequestError as error:

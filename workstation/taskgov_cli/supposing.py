@@ -109,9 +109,9 @@ def submitted(files: list[Path], snapshot: Snapshot, team: str | None) -> tuple[
     manifests = [manifest for file in files for manifest in _manifests(file)]
     work = workloads_of(manifests, snapshot, team) if files else ()
     if lost := sorted({item["metadata"]["namespace"] for item in work} - _namespaces_of(snapshot)):
-        known = sorted(teams_of(snapshot))
+        teams = teams_of(snapshot)
         raise ValueError(
-            "\n".join(f"namespace {name} has no LocalQueue: {nearest(_team(name), known)} (--as TEAM)" for name in lost)
+            "\n".join(f"namespace {name} has no LocalQueue: {nearest(_team(name), teams)} (--as TEAM)" for name in lost)
         )
     return work
 

@@ -37,12 +37,27 @@ class MetadataForm(BaseModel):
     namespace: Text = None
     uid: Text = None
     labels: Labels = None
+    annotations: Labels = None
+    generation: int = 0
     creationTimestamp: Moment | None = None
     deletionTimestamp: Moment | None = None
 
 
 class NamespacedForm(MetadataForm):
     namespace: Name
+
+
+class OwnerForm(BaseModel):
+    """An owner of an object (`OwnerReference` of Kubernetes)."""
+
+    name: str
+    kind: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class OwnedForm(NamespacedForm):
+    ownerReferences: list[OwnerForm] | None = None
 
 
 class ConditionForm(BaseModel):

@@ -106,6 +106,15 @@ class _Scope(BaseModel):
     admissionMode: Text = None
 
 
+class _CheckOfFlavors(BaseModel):
+    name: str
+    onFlavors: list[str] | None = None
+
+
+class _ChecksStrategy(BaseModel):
+    admissionChecks: list[_CheckOfFlavors] | None = None
+
+
 class _QueueSpec(_CohortSpec):
     cohort: Text = None
     cohortName: Text = None
@@ -115,6 +124,8 @@ class _QueueSpec(_CohortSpec):
     flavorFungibility: _Fungibility | None = None
     stopPolicy: Text = None
     admissionScope: _Scope | None = None
+    admissionChecks: list[str] | None = None
+    admissionChecksStrategy: _ChecksStrategy | None = None
 
 
 class _UsedResource(BaseModel):
@@ -178,6 +189,15 @@ class _Namespace(BaseModel):
     metadata: MetadataForm
 
 
+class _CheckStatus(BaseModel):
+    conditions: list[ConditionForm] | None = None
+
+
+class _Check(BaseModel):
+    metadata: MetadataForm
+    status: _CheckStatus | None = None
+
+
 class _Other(BaseModel):
     metadata: MetadataForm
 
@@ -186,6 +206,7 @@ FORMS: Final[Mapping[str, type[BaseModel]]] = {
     "Namespace": _Namespace,
     "ResourceFlavor": _Flavor,
     "Cohort": _Cohort,
+    "AdmissionCheck": _Check,
     "ClusterQueue": _ClusterQueue,
     "LocalQueue": _LocalQueue,
     "WorkloadPriorityClass": _PriorityClass,

@@ -13,6 +13,7 @@ from taskgov.scheduling.field_forms import (
     NamespacedForm,
     NodeRequirementForm,
     Number,
+    OwnedForm,
     Text,
     TolerationForm,
 )
@@ -53,6 +54,7 @@ class _Pod(BaseModel):
     resources: _Resources | None = None
     initContainers: list[_Container] | None = None
     containers: list[_Container] | None = None
+    runtimeClassName: Text = None
 
 
 class _Template(BaseModel):
@@ -108,15 +110,38 @@ class _Reclaimable(BaseModel):
     count: Count
 
 
+class _CheckState(BaseModel):
+    name: str
+    state: str
+    message: Text = None
+    lastTransitionTime: Moment | None = None
+    requeueAfterSeconds: Count | None = None
+    retryCount: Count | None = None
+
+
+class _Eviction(BaseModel):
+    reason: str = ""
+    count: Count = 0
+
+
+class _SchedulingStats(BaseModel):
+    evictions: list[_Eviction] | None = None
+
+
 class _WorkloadStatus(BaseModel):
     conditions: list[ConditionForm] | None = None
+    admissionChecks: list[_CheckState] | None = None
+    schedulingStats: _SchedulingStats | None = None
+    accumulatedPastExecutionTimeSeconds: Count = 0
+    accumulatedPastExexcutionTimeSeconds: Count = 0
+    """As v1beta1 spells it."""
     admission: _Admission | None = None
     requeueState: _Requeue | None = None
     reclaimablePods: list[_Reclaimable] | None = None
 
 
 class WorkloadForm(BaseModel):
-    metadata: NamespacedForm
+    metadata: OwnedForm
     spec: _WorkloadSpec
     status: _WorkloadStatus | None = None
 

@@ -1,3 +1,4 @@
+# ruff: noqa: N815 - the fields have the API's own names
 """The form of the objects that decisions read, Kubernetes' and SageMaker's: the fields they use, with their types.
 
 The API server checks its objects against the same schemas, so that an object of another form is damage, or of a version
@@ -21,6 +22,7 @@ UNTRIMMED: Final = "taskgov.untrimmed"
 class _NodeSpec(BaseModel):
     taints: list[TaintForm] | None = None
     unschedulable: bool | None = None
+    providerID: Text = None
 
 
 class _NodeStatus(BaseModel):
