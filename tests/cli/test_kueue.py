@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
 from taskgov.kueue.record import RECORD, Reading
+from taskgov_cli import kueue
 from taskgov_cli.kueue_objects import KueueObjectWriter
 from taskgov_cli.main import app
 from taskgov_embedded.cluster.api_server import ClusterApiServer
