@@ -12,10 +12,12 @@ from moto import mock_aws
 
 from taskgov.adapters.dynamodb import Table
 from taskgov.adapters.items import NEWEST, SCHEMA, upgraded
+from taskgov.contracts.steps import Cause
 from taskgov.errors import UpstreamError
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.services.receive_event import Hinted, ReceiveEvent
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 from tests.adapters.test_state_store import APPLIED, EDIT
-from tests.support.memory import CLUSTER_ARN
+from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryHyperPod, InMemoryWorkflow
 
 GOLDEN = Path(__file__).parent / "golden" / "items-of-the-last-release.json"
 """What the last release left of a first governance, an edit by hand and a plan that waits for approval."""
@@ -139,7 +141,62 @@ def test_where_nobody_takes_note_the_error_names_the_item(raw: Any) -> None:
             reading(CLUSTER_ARN)
 
 
-def test_a_state_with_a_word_for_a_number_is_an_error_of_the_service(raw: Any) -> None:
-    raw.put_item(Item={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE", "generation": "many"})
-    with pytest.raises(UpstreamError, match="'many' in the place of a whole number"):
+def test_a_record_of_a_run_with_another_key_is_left_out_and_named(raw: Any) -> None:
+    raw.put_item(Item={"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "RUN#x", "endedAt": NOON.isoformat()})
+    found = list[UnreadableItem]()
+    assert Table(raw).last_run(CLUSTER_ARN, found.append) is None
+    assert [(each.sk, each.because) for each in found] == [("RUN#x", "its key does not name a run")]
+    with pytest.raises(UpstreamError, match=r"the item RUN#x of CLUSTER#arn:.* cannot be read: its key"):
+        Table(raw).last_run(CLUSTER_ARN)
+
+
+STATE = {"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"}
+CAUSE = Cause(event_id="e-1", source="s", detail_type="t", at=NOON)
+
+
+def state_change() -> dict[str, Any]:
+    detail = {"ClusterArn": CLUSTER_ARN, "ClusterName": "ml-cluster", "ClusterStatus": "InService"}
+    return {
+        "version": "0",
+        "id": "11111111-aaaa",
+        "source": "aws.sagemaker",
+        "detail-type": "SageMaker HyperPod Cluster State Change",
+        "account": "111122223333",
+        "time": "2026-11-20T12:00:00Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {**detail, "InstanceGroups": []},
+    }
+
+
+def test_a_generation_that_is_no_number_is_named_where_it_is_read(raw: Any) -> None:
+    raw.put_item(Item={**STATE, "generation": "many"})
+    with pytest.raises(UnreadableItemError, match=r"the item STATE of .*: generation is 'many', which is no"):
         Table(raw).generation(CLUSTER_ARN)
+
+
+@pytest.mark.parametrize("odd", ["3", "many", None, [], {"N": "3"}, True])
+def test_an_event_of_a_cluster_whose_generation_is_no_number_starts_a_run_that_no_other_has_seen(
+    raw: Any, odd: object
+) -> None:
+    raw.put_item(Item={**STATE, "generation": odd, "fencingToken": 3})
+    workflow = InMemoryWorkflow()
+    receive = ReceiveEvent(InMemoryHyperPod(), Table(raw), workflow, FixedClock(), "arn:aws:iam::111122223333:role/own")
+    hinted = receive(state_change())
+    assert isinstance(hinted, Hinted)
+    marked = receive.mark({"event": hinted})
+    assert (marked.failed, marked.started) == ({}, 1)
+    newest = int(NOON.timestamp()) + 1
+    assert Table(raw).generation(CLUSTER_ARN) == newest
+    assert Table(raw).mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON).generation == newest + 1
+    assert int(raw.get_item(Key=STATE)["Item"]["fencingToken"]) == 3
+
+
+@pytest.mark.parametrize("name", ["lockExpires", "fencingToken", "askedUntil"])
+def test_an_event_of_a_cluster_whose_lock_cannot_be_read_starts_nothing_and_names_the_attribute(
+    raw: Any, name: str
+) -> None:
+    raw.put_item(Item={**STATE, "generation": 3, "lockOwner": "run-1", name: "soon"})
+    with pytest.raises(UnreadableItemError, match=rf"the item STATE of .*: {name} is 'soon'"):
+        Table(raw).mark_dirty(CLUSTER_ARN, "ml-cluster", CAUSE, NOON)
+    assert Table(raw).generation(CLUSTER_ARN) == 4

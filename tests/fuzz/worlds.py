@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from taskgov.adapters.dynamodb import APPLIED, POLICY, Table
+from taskgov.adapters.dynamodb import APPLIED, POLICY, REFUSED, STAMP, Table
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.lease_book import lease_book
@@ -30,6 +30,7 @@ from taskgov.services.read_snapshot import ReadSnapshot
 from taskgov.services.receive_event import Hinted, ReceiveEvent
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
+from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
@@ -46,6 +47,7 @@ from tests.support.memory import (
     InMemoryWorkflow,
 )
 from tests.support.plans import instances, policy, target
+from tests.support.refusals import REFUSED as _REFUSED
 
 NOBODY: Final[Any] = None
 """What listing clusters does not ask."""
@@ -121,6 +123,16 @@ class _OddTable:
 CAUSE: Final = Cause(event_id="e-1", source="s", detail_type="t", at=NOON)
 _APPLIED: Final = AppliedQuota("quota0000001", 1, instances(2), target("team-a"), "plan-1", NOON)
 _POLICY: Final = AppliedPolicy("schedconf001", 1, policy(training=70), "plan-1", NOON)
+_STAMP: Final = StateStamp("own", 3, NOON, RestoredState(Loss.TABLE_BEHIND, NOON, "it is older"))
+_LOCK: Final = {
+    "lockOwner": "run",
+    "lockExpires": 1_800_000_000,
+    "fencingToken": 2,
+    "askedBy": "run",
+    "askedUntil": 1_800_000_000,
+    "lockPlan": json.dumps({"bucket": "b", "key": "plans/x.json", "sha256": "0" * 64}),
+    "lockPlanToken": 2,
+}
 KEY: Final = {"pk": f"CLUSTER#{CLUSTER_ARN}"}
 
 
@@ -151,6 +163,18 @@ ITEMS: Final[tuple[tuple[dict[str, Any], Callable[[Table], object]], ...]] = (
     ({"lockOwner": "run", "fencingToken": 2}, hold),
     ({"clusterArn": CLUSTER_ARN}, lambda table: table.cluster_of("quota0000001")),
     ({"on": True, "by": "ana"}, lambda table: table.stop_switch()),
+    (
+        {"lineage": "own", "serial": 3, "record": json.loads(STAMP.kept(_STAMP))},
+        lambda table: table.stamp(CLUSTER_ARN),
+    ),
+    ({"at": "2026-11-20T09:00:00+00:00"}, lambda table: table.last_look(CLUSTER_ARN)),
+    (
+        {"sk": "RUN#2026-11-20T09:00:00+00:00#run-1", "endedAt": "2026-11-20T09:00:00+00:00"},
+        lambda table: table.last_run(CLUSTER_ARN),
+    ),
+    (_LOCK, lambda table: (table.lock_of(CLUSTER_ARN).looks_old(NOON), table.lock_of(CLUSTER_ARN).is_held(NOON))),
+    ({"author": "ana", "acceptedBy": "ben", "claim": "ci"}, lambda table: table.authorship("ml-cluster", "v1")),
+    ({"record": json.loads(REFUSED.kept(_REFUSED))}, lambda table: table.refusals(CLUSTER_ARN)),
 )
 
 

@@ -153,7 +153,7 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (Table, "hold_lock", r"\{HELD\}", ANY_TOKEN, "does not compare the token"),
     (Table, "hold_lock", "= RENEW", '= "SET lockExpires = lockExpires"', "does not extend the lease"),
     (Table, "hold_lock", r" AND \{UNLESS_ENDED\}", "", "extends a lease that was ended"),
-    (Table, "mark_dirty", '":one": 1', '":one": 0', "leaves the generation as it is"),
+    (Table, "_add_one", '":one": 1', '":one": 0', "leaves the generation as it is"),
     (Table, "end_lease", "HELD", f'"{ANY_TOKEN}"', "does not compare the token"),
     (Table, "end_lease", "HELD", f'"{ANY_OWNER}"', "does not compare the owner"),
     (Lock, "is_held", r"self\.expires > now\.timestamp\(\)", "True", "takes an expired lock for a lock"),

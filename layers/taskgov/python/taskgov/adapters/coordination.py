@@ -14,7 +14,7 @@ from taskgov.adapters.items import NEWEST, SCHEMA
 from taskgov.adapters.lock import HELD, LEASE_ENDED, RENEW, UNLESS_ENDED
 from taskgov.adapters.table_items import TableItems, expiry, integer
 from taskgov.contracts.steps import Cause, Pointer
-from taskgov.errors import ConflictError, LockLostError
+from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
 from taskgov.ports import LOCK_SECONDS, TURN_SECONDS, Dirty, Lock
 
 KEPT_DAYS = 400
@@ -27,7 +27,23 @@ class Coordination(TableItems):
     """The part of the `StateStore` port that decides who acts."""
 
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
-        """Add one to the generation and return whether a live run holds the lock."""
+        """Add one to the generation and return whether a live run holds the lock.
+
+        A generation that is no number is replaced by the present time in seconds, which is more than any count: no run
+        has seen it, so that the change is not missed. Raises UnreadableItemError for a lock that cannot be read.
+        """
+        try:
+            item = self._add_one(cluster_arn, cluster_name, cause, now)
+        except InvalidRequestError:  # the service adds to numbers only
+            number = {":number": "N", ":newest": int(now.timestamp())}
+            unread = "attribute_exists(generation) AND NOT attribute_type(generation, :number)"
+            if not self._update_if(cluster_arn, "SET generation = :newest", unread, number):
+                raise
+            item = self._add_one(cluster_arn, cluster_name, cause, now)
+        lock = _lock(item)
+        return Dirty(integer(item, "generation"), locked=lock.is_held(now), lock=lock)
+
+    def _add_one(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Mapping[str, Any]:
         with translated(f"mark {cluster_name} dirty"):
             answer = self._table.update_item(
                 Key=keys.state(cluster_arn),
@@ -43,9 +59,7 @@ class Coordination(TableItems):
                 },
                 ReturnValues="ALL_NEW",
             )
-        item = answer["Attributes"]
-        lock = _lock(item)
-        return Dirty(integer(item["generation"]), locked=lock.is_held(now), lock=lock)
+        return answer["Attributes"]
 
     def lock_of(self, cluster_arn: str) -> Lock:
         """Return who holds the lock."""
@@ -82,7 +96,8 @@ class Coordination(TableItems):
 
     def generation(self, cluster_arn: str) -> int:
         """Return the generation, strongly consistent."""
-        return integer(self._item(keys.state(cluster_arn)).get("generation", 0))
+        item = self._item(keys.state(cluster_arn))
+        return integer(item, "generation") if "generation" in item else 0
 
     def hold_lock(
         self, cluster_arn: str, owner: str, fencing_token: int, now: datetime, plan: Pointer | None = None
@@ -160,7 +175,7 @@ def _counted(cluster_arn: str, identity: str, now: datetime, by: str) -> dict[st
 
 def _lock(item: Mapping[str, Any]) -> Lock:
     def number(name: str) -> int | None:
-        return integer(item[name]) if name in item else None
+        return integer(item, name) if name in item else None
 
     begun = item.get("lockPlan") if number("lockPlanToken") == (number("fencingToken") or 0) else None
     return Lock(

@@ -204,7 +204,10 @@ def _text(item: Mapping[str, Any], name: str) -> str | None:
 
 
 def _end_of_run(item: Item) -> tuple[str, datetime]:
-    return str(item["sk"]).split("#", 2)[2], moment(item["endedAt"])
+    parts = str(item["sk"]).split("#", 2)
+    if len(parts) != 3:
+        raise ValueError("its key does not name a run")
+    return parts[2], moment(item["endedAt"])
 
 
 def _record(form: KeptForm[Record]) -> Callable[[Item], Record]:

@@ -14,15 +14,16 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
-from taskgov.errors import UpstreamError
 from taskgov.ports import OnUnreadable
-from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 
 SCHEMA: Final = "schema"
 """The attribute."""
 NEWEST: Final = 1
 Item = Mapping[str, Any]
 Value = TypeVar("Value")
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading an item of another form raises."""
 
 
 def _named(item: Item) -> Item:
@@ -50,14 +51,14 @@ def upgraded(item: Item) -> Item:
 def read(item: Item, form: Callable[[Item], Value], on_unreadable: OnUnreadable | None = None) -> Value | None:
     """Return what an item holds; None, after it was reported, when it cannot be read.
 
-    Without `on_unreadable` it raises UpstreamError, which names the item: nothing is decided on half of the past.
+    Without `on_unreadable` it raises UnreadableItemError, which names the item: nothing is decided on half of the past.
     """
     try:
         return form(upgraded(item))
-    except (ValidationError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except UNREADABLE as error:
         unreadable = UnreadableItem(str(item.get("pk")), str(item.get("sk")), _why(error))
         if on_unreadable is None:
-            raise UpstreamError(str(unreadable)) from error
+            raise UnreadableItemError(unreadable) from error
         on_unreadable(unreadable)
         return None
 

@@ -9,8 +9,9 @@ from boto3.dynamodb.conditions import Key
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import Item, in_form, read
-from taskgov.errors import ThrottledError, UpstreamError
+from taskgov.errors import ThrottledError
 from taskgov.ports import OnUnreadable
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table as DynamoDBTable
@@ -67,12 +68,13 @@ class TableItems:
             self._table.put_item(Item=in_form(item), **condition)
 
 
-def integer(value: object) -> int:
-    """Return a whole number as the table holds it. Raises UpstreamError."""
+def integer(item: Item, name: str) -> int:
+    """Return an attribute of an item, which is a whole number. Raises UnreadableItemError, which names both."""
     try:
-        return int(str(value))
+        return int(str(item[name]))
     except ValueError as error:
-        raise UpstreamError(f"the table holds {str(value)[:40]!r} in the place of a whole number") from error
+        because = f"{name} is {str(item[name])[:40]!r}, which is no whole number"
+        raise UnreadableItemError(UnreadableItem(str(item.get("pk")), str(item.get("sk")), because)) from error
 
 
 def expiry(at: datetime, days: int) -> int:

@@ -7,7 +7,7 @@ when there is no difference.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
 from taskgov.contracts.steps import Cause
@@ -16,9 +16,7 @@ from taskgov.ports import Clock, ClusterBackend, Execution, RunRecord, StateStor
 from taskgov.printable import printable
 from taskgov.services.ended_owner import EndedOwner
 from taskgov.snapshot.records import QuotaEdit
-
-if TYPE_CHECKING:
-    from taskgov.snapshot.unreadable import UnreadableItem
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 
 NAME_LIMIT = 80
 """Characters in the name of a Step Functions execution."""
@@ -204,7 +202,13 @@ class ReceiveEvent:
         A principal who may put events on the bus can name anything. One question for each new name of a batch, and
         nothing is written before its answer.
         """
-        return hint.subject.everything or self.state.generation(cluster_arn) > 0 or self.backends.knows(cluster_arn)
+        return hint.subject.everything or self._was_marked(cluster_arn) or self.backends.knows(cluster_arn)
+
+    def _was_marked(self, cluster_arn: str) -> bool:
+        try:
+            return self.state.generation(cluster_arn) > 0
+        except UnreadableItemError:  # marking replaces it
+            return False
 
     def _mark(self, cluster_arn: str, hint: Hint) -> int:
         name = hint.subject.cluster_name or cluster_arn.rsplit("/", 1)[-1]

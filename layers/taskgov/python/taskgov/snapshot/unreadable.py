@@ -44,6 +44,14 @@ class UnreadableItem:
         return self.sk.removeprefix(keys.QUOTA) if self.sk.startswith(keys.QUOTA) else None
 
 
+class UnreadableItemError(UpstreamError):
+    """An item that is needed cannot be read. The error says which, and why."""
+
+    def __init__(self, item: UnreadableItem) -> None:
+        super().__init__(str(item))
+        self.item = item
+
+
 @dataclass(frozen=True, slots=True)
 class UnreadableObject:
     """One object of Kubernetes or structure of SageMaker, and how it differs from the form of its kind.
