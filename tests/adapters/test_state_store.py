@@ -424,7 +424,7 @@ def test_a_record_or_number_that_cannot_be_read_is_an_error_of_the_table() -> No
     table = Table(cast("Any", OddTable({"sk": "QUOTA#quota0000001", "generation": "x"})))
     with pytest.raises(UpstreamError, match="QUOTA#quota0000001"):
         table.applied_quotas(CLUSTER_ARN)
-    with pytest.raises(UpstreamError, match="generation is 'x', which is no whole number"):
+    with pytest.raises(UpstreamError, match="generation is 'x', which is not a whole number"):
         table.generation(CLUSTER_ARN)
 
 

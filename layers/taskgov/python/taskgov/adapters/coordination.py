@@ -29,8 +29,8 @@ class Coordination(TableItems):
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
         """Add one to the generation and return whether a live run holds the lock.
 
-        A generation that is no number is replaced by the present time in seconds, which is more than any count: no run
-        has seen it, so that the change is not missed. Raises UnreadableItemError for a lock that cannot be read.
+        A generation that is not a number is replaced by the present time in seconds, which is more than any count. No
+        run has seen it, so that the change is not missed. Raises UnreadableItemError for a lock that cannot be read.
         """
         try:
             item = self._add_one(cluster_arn, cluster_name, cause, now)

@@ -73,7 +73,7 @@ def integer(item: Item, name: str) -> int:
     try:
         return int(str(item[name]))
     except ValueError as error:
-        because = f"{name} is {str(item[name])[:40]!r}, which is no whole number"
+        because = f"{name} is {str(item[name])[:40]!r}, which is not a whole number"
         raise UnreadableItemError(UnreadableItem(str(item.get("pk")), str(item.get("sk")), because)) from error
 
 

@@ -31,7 +31,7 @@ def describing(cluster: str) -> Iterator[None]:
 def reading_of(cluster: ClusterFacts, what: str, is_governed: Callable[[], bool] = lambda: True) -> Iterator[None]:
     """Mark the errors of reading a cluster's own API, as `reading` does.
 
-    `is_governed` is called only where Kueue is missing. Raises NothingToReadError when that is no failure.
+    `is_governed` is called only where Kueue is missing. Raises NothingToReadError when that is not a failure.
     """
     with reading(what, throttled=True):
         try:

@@ -62,7 +62,7 @@ class PlainEks(KueueQuotas):
         """Return the part of DescribeCluster's answer that such a cluster has. A name is looked up in the documents.
 
         Raises NotFoundError where there is no document of the name, or it names a HyperPod cluster; NoClusterNamedError
-        for a document that names no cluster, since one that was emptied is no sign that its cluster was deleted.
+        for a document that names no cluster, since one that was emptied is not a sign that its cluster was deleted.
         """
         arn = cluster if cluster.startswith("arn:") else self._named(cluster)
         return {
