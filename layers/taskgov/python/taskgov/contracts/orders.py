@@ -8,18 +8,18 @@ import base64
 import re
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from taskgov.contracts.steps import MOST, StepModel
 from taskgov.errors import InvalidRequestError
+from taskgov.hyperpod.cluster_arn import cluster_arn
 from taskgov.violations import Violation
 
 MAX_BODY: Final = 3 * 1024 * 1024
 """Characters of a request: a policy document of 2 MB, escaped."""
 
-ClusterArn = Annotated[
-    str, Field(pattern=r"^arn:aws[a-z-]{0,20}:(sagemaker|eks):[a-z0-9-]{1,30}:\d{12}:cluster/[A-Za-z0-9_-]{1,100}$")
-]
+ClusterArn = Annotated[str, Field(max_length=200), AfterValidator(cluster_arn)]
+"""As events and steps name a cluster: an order for any other would start nothing."""
 PLAN_ID: Final = re.compile(r"plan-[A-Za-z0-9-]{1,100}")
 PlanId = Annotated[str, Field(pattern=f"^{PLAN_ID.pattern}$")]
 Reason = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
