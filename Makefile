@@ -172,10 +172,12 @@ iam-reference: $(REFERENCE)/.ready ## Regenerate the emulated account's copy of 
 	@$(REFERENCE)/bin/python tests/permissions/write_reference.py
 
 .PHONY: sbom
-sbom: $(SBOM_TOOLS)/.ready ## Write the bill of materials of what is deployed, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
+sbom: $(READY) $(SBOM_TOOLS)/.ready ## Write the bill of materials of what is deployed, with licences, as CycloneDX, to build/sbom.cdx.json (SBOM=FILE)
 	@mkdir -p $(dir $(SBOM))
 	@cat layers/*/requirements.txt | PYTHONWARNINGS=ignore $(SBOM_TOOLS)/bin/python -m cyclonedx_py requirements --pyproject pyproject.toml --mc-type application \
 		--output-reproducible --spec-version 1.6 --output-format JSON --output-file $(SBOM) -
+	@PYTHONWARNINGS=ignore $(SBOM_TOOLS)/bin/python -m cyclonedx_py environment --spec-version 1.6 $(BIN)/python 2>/dev/null \
+		| $(BIN)/python -m tests.supply_chain.licences $(SBOM)
 	@echo "$(SBOM)"
 
 .PHONY: local

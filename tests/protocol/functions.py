@@ -7,7 +7,8 @@ that it sees is that of its last answer, so that any time may pass before its ne
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -260,8 +261,29 @@ def _receive(world: World, event: dict[str, Any]) -> Any:
     return {"started": marked.started}
 
 
-def _command(world: World, payload: dict[str, Any]) -> Any:
+def _apply_by_hand(world: World, payload: dict[str, Any]) -> Any:
     """Write the quota by hand, as `taskgov apply` does: take the lock, look, write at the version seen, verify."""
+    with _locked(world, payload["owner"]) as (place, held):
+        pointer = Pointer(bucket="bucket", key=text(world.ask("look", {})), sha256=DIGEST)
+        plan = plan_from_json(_plan(pointer.key))
+        return {"trouble": ManualWrites(place, CLUSTER_ARN, pointer, held).apply(plan, [])}
+
+
+def _roll_back(world: World, payload: dict[str, Any]) -> Any:
+    """Take the last write of the quota back, as `taskgov rollback` does: the fact before it, at the present version."""
+    with _locked(world, payload["owner"]) as (place, held):
+        seen = world.ask("look", {})
+        if not seen["content"]:
+            return {"trouble": None}  # nothing was written yet
+        before = {"content": seen["content"] - 1, "facts": seen["content"], "version": seen["version"] - 1}
+        pointer = Pointer(bucket="bucket", key=text(before), sha256=DIGEST)
+        plan = plan_from_json(_plan(pointer.key))
+        return {"trouble": ManualWrites(place, CLUSTER_ARN, pointer, held).restore(plan, {0}, [])}
+
+
+@contextmanager
+def _locked(world: World, owner: str) -> Iterator[tuple[Any, Any]]:
+    """Hold the lock of the cluster as a person's command does."""
     table = _Resource(world)
     place: Any = SimpleNamespace(
         table=table,
@@ -269,24 +291,22 @@ def _command(world: World, payload: dict[str, Any]) -> Any:
         backends=_HyperPod(world),
         documents=_Documents(),
     )
-
     with (
         patch.object(manual_lock, "request_run", lambda *_: world.ask("request", {})),
         patch.object(manual_lock, "SystemClock", lambda: world),
         patch.object(manual_writes, "SystemClock", lambda: world),
-        manual_lock.locked(place, CLUSTER_ARN, payload["owner"]) as held,
+        manual_lock.locked(place, CLUSTER_ARN, owner) as held,
     ):
-        pointer = Pointer(bucket="bucket", key=text(world.ask("look", {})), sha256=DIGEST)
-        plan = plan_from_json(_plan(pointer.key))
-        return {"trouble": ManualWrites(place, CLUSTER_ARN, pointer, held).apply(plan, [])}
+        yield place, held
 
 
+COMMANDS = {"command": _apply_by_hand, "rollback": _roll_back}
 KINDS: dict[str, Callable[[World, dict[str, Any]], Any]] = {
     "ReadSnapshot": _read,
     "ApplyChange": _apply,
     "VerifyPlan": _verify,
     "receive": _receive,
-    "command": _command,
+    **COMMANDS,
 }
 
 

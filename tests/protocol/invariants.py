@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 from taskgov.ports import LOCK_SECONDS
-from tests.protocol.functions import EPOCH
+from tests.protocol.functions import COMMANDS, EPOCH
 from tests.protocol.machine import Standing
 from tests.protocol.state import Process, State
 from tests.protocol.table import number, plain
@@ -76,8 +76,10 @@ def writer(process: Process) -> Writer:
     asked = [number for number, answer in enumerate(running.answers) if {"item", "met"} & set(json.loads(answer.body))]
     # The clock was read before the lock was asked for, and the lease is counted from there.
     at = times[asked[-1]] if asked else None
-    if running.kind == "command":
+    if running.kind in COMMANDS:
         token = json.loads(running.answers[asked[0]].body)["item"].get("fencingToken", 0)
+        if running.kind == "rollback" and len(asked) == 1:
+            at = None  # it took the lock, and did not ask again before it read the version at which it writes
         return Writer(payload["owner"], token, at)
     return Writer(payload["lockOwner"], payload["fencingToken"], at)
 
@@ -115,7 +117,7 @@ def broken_by_check(item: str, process: Process) -> str | None:
 
 def broken_by_approval(process: Process, changes: str, approved: Container[str]) -> str | None:
     """Say what is wrong with a write, where a person has to agree to every change that a run makes."""
-    if process.running.kind == "command" or changes in approved:
+    if process.running.kind in COMMANDS or changes in approved:
         return None
     return f"{process.parent} writes {changes}, and nobody has approved it"
 
@@ -139,7 +141,7 @@ def broken_by_keeping(item: str, at: Standing, arn: str) -> str | None:
 def broken_by_refusal(state: State, process: Process) -> str | None:
     """Say what is wrong when the product refuses a command its lock: that of another has to be held."""
     holder = owner_of(state.item)
-    if process.running.kind != "command" or process.running.answers:
+    if process.running.kind not in COMMANDS or process.running.answers:
         return None
     if holder is not None and expires(state.item) >= state.now and holder not in process.running.payload:
         return None

@@ -173,6 +173,7 @@ CODE: Final[tuple[tuple[Any, str, str, str, str], ...]] = (
     (EndedOwner, "of_execution", "lock.owner == execution.arn", "False", "leaves the lock of a run that is over"),
     (EndedOwner, "of_execution", "lock.asked_by == execution.arn", "False", "leaves the request of a run that is over"),
     (ApplyChange, "write", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
+    (ApplyChange, "restore", r"self\._hold\(request\)", "pass", "does not ask for the lock"),
     (
         ReadSnapshot,
         "_read",

@@ -22,6 +22,7 @@ MISSED = {
     "EndedOwner.of_hint takes a run that lives for one that is over": "the lease of",
     "Table.hold_lock does not compare the owner": "passes the check",
     "ApplyChange.write does not ask for the lock": "two writers",
+    "ApplyChange.restore does not ask for the lock": "two writers",
     "ReadSnapshot._read reads the generation last": "should hold",
     "manual_lock.locked asks for no run": "a lost hint",
     "SageMaker: takes a write at any version": "overwrites version",

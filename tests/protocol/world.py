@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from taskgov.ports import LOCK_SECONDS, LOOKS_OLD_SECONDS
 from tests.protocol import functions
 from tests.protocol.doing import COMMAND, FAILED, Doing, digest_of, event, said
-from tests.protocol.functions import INTERRUPTED, Running, next_of
+from tests.protocol.functions import COMMANDS, INTERRUPTED, Running, next_of
 from tests.protocol.invariants import RESTORED, broken_at_rest, expires, owner_of
 from tests.protocol.machine import Failure, Standing
 from tests.protocol.state import Execution, Process, State, Step
@@ -95,10 +95,10 @@ class World(Doing):
             after = state.spent("hint")._replace(facts=state.facts + 1)
             after = after.with_message(event("Reconcile Requested", f"hint{after.facts}"))
             yield Step(f"fact {after.facts} comes about, with its event", after, certain=False)
-        if state.may("command"):
-            running = Running("command", text({"owner": f"ana {dict(state.left)['command']}"}), state.now)
-            after = state.spent("command").with_process(Process(running, COMMAND))
-            yield Step("a person's command starts", after, certain=False)
+        for kind in filter(state.may, COMMANDS):
+            running = Running(kind, text({"owner": f"ana {dict(state.left)[kind]}"}), state.now)
+            after = state.spent(kind).with_process(Process(running, COMMAND))
+            yield Step(f"a person's {kind} starts", after, certain=False)
         for execution in state.executions:
             if execution.status == "running" and execution.at and self._waits(execution.at):
                 yield from self._answers(state, execution, execution.at)
@@ -139,7 +139,7 @@ class World(Doing):
         what = said(process)
         if state.may("lost") and next_of(process.running).kind in {"update", "write", "start"}:  # type: ignore[union-attr]
             yield self._call(state.spent("lost"), process, lost=True)
-        if process.running.kind == "command":
+        if process.running.kind in COMMANDS:
             if state.may("kill"):
                 after = state.spent("kill").without_process(process)._replace(excused=True)
                 yield Step(f"{what} is killed", after, certain=False)

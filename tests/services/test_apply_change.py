@@ -19,6 +19,7 @@ from taskgov.errors import (
     ThrottledError,
     UpstreamError,
 )
+from taskgov.ports import LOCK_SECONDS
 from taskgov.services.apply_change import ApplyChange
 from taskgov.services.plan_path import Direction
 from taskgov.snapshot.records import AppliedQuota, RefusalError
@@ -142,10 +143,25 @@ def test_a_quota_of_the_same_name_that_somebody_else_made_is_a_conflict(world: W
         world.run(creation(0, "team-c", 1))
 
 
-def test_a_run_that_lost_the_lock_writes_nothing(world: World) -> None:
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("token", [4, 6])
+def test_who_lost_the_lock_writes_nothing_and_takes_nothing_back(
+    world: World, token: int, direction: Direction
+) -> None:
+    change = update(0, "team-a", world.a, 2, 1)
+    if direction is Direction.RESTORE:
+        world.run(change)
+        world.hyperpod.writes.clear()
     with pytest.raises(LockLostError):
-        world.run(update(0, "team-a", world.a, 2, 1), token=4)
+        world.run(change, token=token, direction=direction)
     assert world.hyperpod.writes == []
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_writing_and_taking_back_renew_the_lock(world: World, direction: Direction) -> None:
+    world.state.lock[CLUSTER_ARN] = ("run-1", 5, NOON.timestamp() + 10)
+    world.run(update(0, "team-a", world.a, 2, 1), direction=direction)
+    assert world.state.lock[CLUSTER_ARN][2] == NOON.timestamp() + LOCK_SECONDS
 
 
 def test_an_index_beyond_the_plan_is_refused_with_its_number(world: World) -> None:
@@ -247,15 +263,20 @@ def test_a_write_is_announced_so_that_it_is_known_when_its_record_is_lost(world:
 OTHER_ARN = CLUSTER_ARN[:-1] + "m"
 
 
-def test_a_plan_of_one_cluster_is_not_written_under_the_lock_of_another(world: World) -> None:
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_plan_of_one_cluster_is_not_written_or_taken_back_under_the_lock_of_another(
+    world: World, direction: Direction
+) -> None:
     """Two writers: one holds the lock of the plan's cluster, the other a lock of its own."""
+    change = update(0, "team-a", world.a, 2, 1)
+    if direction is Direction.RESTORE:
+        world.run(change)
+        world.hyperpod.writes.clear()
     world.state.lock[OTHER_ARN] = ("run-2", 1, float("inf"))
-    plan = world.documents.put(
-        "plans/x.json", plan_to_json(plan_of(update(0, "team-a", world.a, 2, 1))), "application/json"
-    )
+    plan = world.documents.put("plans/x.json", plan_to_json(plan_of(change)), "application/json")
     request = ApplyChangeRequest(cluster_arn=OTHER_ARN, plan=plan, index=0, lock_owner="run-2", fencing_token=1)
     with pytest.raises(InvalidRequestError, match=f"is of {CLUSTER_ARN}, the lock is of {OTHER_ARN}"):
-        world.use_case(request)
+        (world.use_case.restore if direction is Direction.RESTORE else world.use_case)(request)
     assert world.hyperpod.writes == []
 
 

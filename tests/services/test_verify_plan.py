@@ -8,7 +8,7 @@ from taskgov.allocation.codec import plan_to_json
 from taskgov.allocation.plan import Change
 from taskgov.allocation.refusals import refused_write
 from taskgov.contracts.steps import VerifyPlanRequest, VerifyPlanResult
-from taskgov.errors import LockLostError
+from taskgov.errors import InvalidRequestError, LockLostError
 from taskgov.hyperpod.model import ComputeQuota
 from taskgov.ports import LOCK_SECONDS
 from taskgov.services.plan_path import Direction
@@ -211,6 +211,20 @@ def test_what_a_state_cannot_carry_is_cut_and_counted(hyperpod: InMemoryHyperPod
     assert len(result.problems) == 21
     assert result.problems[-1] == "and 40 more"
     assert max(map(len, result.problems)) <= 354
+
+
+@pytest.mark.parametrize("direction", list(Direction))
+def test_a_plan_of_one_cluster_is_not_judged_or_recorded_under_the_lock_of_another(
+    hyperpod: InMemoryHyperPod, direction: Direction
+) -> None:
+    set_status(hyperpod, "UpdateFailed", "the add-on did not answer")
+    other = CLUSTER_ARN[:-1] + "m"
+    documents, state = InMemoryDocuments(), InMemoryState(lock={other: ("run-2", 1, float("inf"))})
+    pointer = documents.put("plans/x.json", plan_to_json(plan_of(CHANGE)), "application/json")
+    request = VerifyPlanRequest(cluster_arn=other, plan=pointer, next=1, lock_owner="run-2", fencing_token=1)
+    with pytest.raises(InvalidRequestError, match=f"is of {CLUSTER_ARN}, the lock is of {other}"):
+        VerifyPlan(hyperpod, documents, state, FixedClock())(request, direction)
+    assert state.refused == {}
 
 
 def test_verifying_renews_the_lock_of_its_run_and_stops_when_it_is_lost(hyperpod: InMemoryHyperPod) -> None:

@@ -55,3 +55,10 @@ def test_the_bill_of_materials_is_valid_cyclonedx_and_says_whose_it_is(bill: Pat
     assert judged.stdout == "None\n"
     about = json.loads(bill.read_text())["metadata"]["component"]
     assert (about["name"], about["type"]) == ("taskgov", "application")
+
+
+def test_the_bill_of_materials_has_the_licence_of_each_package(bill: Path) -> None:
+    components: list[dict[str, Any]] = json.loads(bill.read_text())["components"]
+    assert [one["name"] for one in components if not one.get("licenses")] == []
+    (boto3,) = (one for one in components if one["name"] == "boto3")
+    assert boto3["licenses"][0]["license"]["id"] == "Apache-2.0"
