@@ -313,6 +313,10 @@ class TestAClusterThatCannotBeRead:
         monkeypatch.setattr(getattr(world, port), method, raising(error))
         assert said in world.read().unreadable
 
+    def test_is_one_that_was_deleted(self, world: World) -> None:
+        world.hyperpod.descriptions = []
+        assert world.read().unreadable == f"NothingToReadError: cluster {CLUSTER_ARN}"
+
     def test_is_one_without_eks(self, world: World) -> None:
         world.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
         assert "not orchestrated by EKS" in world.read().unreadable

@@ -301,6 +301,19 @@ def test_what_fails_and_cannot_be_counted_fails_the_execution_after_the_others(w
     )
 
 
+@pytest.mark.parametrize(("times", "counted_as_failed"), [(1, 0), (3, 0), (4, 1)])
+@pytest.mark.parametrize("work", ["usage", "starts"])
+def test_a_call_that_lambda_throttles_is_tried_three_more_times(work: str, times: int, counted_as_failed: int) -> None:
+    refusals = iter(range(times))
+
+    def begin(_asked: str) -> None:
+        if next(refusals, None) is not None:
+            raise TaskFailedError("Lambda.TooManyRequestsException", "Rate Exceeded")
+
+    fan_out = FanOut([page("a")], begin=begin)
+    assert (fan_out.run(work).error, len(fan_out.metrics)) == (None, counted_as_failed)
+
+
 @pytest.mark.parametrize("work", ["usage", "starts"])
 def test_a_function_that_does_not_find_what_it_needs_is_its_clusters_own_metric(work: str) -> None:
     """The functions say by themselves that a cluster was deleted meanwhile: whatever else is not found is a failure."""
