@@ -237,6 +237,25 @@ def test_a_preemption_whose_mark_fails_is_reported_and_all_else_is_published(mon
     assert world.values("Preemptions") == [2, 1], "the next measurement counts it"
 
 
+def test_what_teams_were_notified_of_only_saves_queries_and_may_be_out_of_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_world()
+    world.cluster.with_preempted("job", "team-a", by="team-b", gpus=1)
+    find = world.cluster.documents.find
+
+    def unreachable(key: str) -> bytes | None:
+        if key.endswith("told.json"):
+            raise UpstreamError(f"read {key}: down")
+        return find(key)
+
+    monkeypatch.setattr(world.cluster.documents, "find", unreachable)
+    for _ in range(2):
+        world.publish()
+    assert world.values("Preemptions") == [1]
+    assert ("ml-cluster", "read what teams were notified of", "UpstreamError") in world.failures.reported
+
+
 def test_a_table_that_takes_no_mark_is_not_asked_for_each_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     world = a_world()
     for number in range(20):

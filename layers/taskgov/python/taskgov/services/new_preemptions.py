@@ -1,6 +1,6 @@
 """Which preemptions has no measurement counted yet? Called by `publish_usage`, which counts each once."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +41,7 @@ class NewPreemptions:
         """
         now, arn = self.clock.now(), snapshot.cluster.arn
         recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
-        told = told_before(self.documents, snapshot) if recent else ()
+        told = self._told(snapshot) if recent else ()
         new: list[Preemption] = []
         failed = 0
         for preemption in recent:
@@ -56,3 +56,11 @@ class NewPreemptions:
                 if failed == MOST_FAILED:
                     break
         return Marked(tuple(new), is_whole=failed == 0)
+
+    def _told(self, snapshot: Snapshot) -> Collection[str]:
+        """Return what need not be looked up in the table; nothing where that cannot be read: the marks decide."""
+        try:
+            return told_before(self.documents, snapshot)
+        except Exception as error:  # noqa: BLE001 - it only saves queries; it is reported
+            self.failures.report(snapshot.cluster.name, "read what teams were notified of", error)
+            return ()

@@ -112,7 +112,7 @@ class PlainEks(KueueQuotas):
         return capacity_blocks(self._ec2, cluster_arn)
 
     def _named(self, cluster_name: str) -> str:
-        """Return the ARN of the EKS cluster that the document of this name governs. Raises NotFoundError."""
+        """Return the ARN of the EKS cluster that a document governs. Raises NotFoundError, NoClusterNamedError."""
         stored = self._documents.policy(cluster_name)
         arn = None if stored is None else self._meant_by(stored, cluster_name)
         if arn is not None:
