@@ -129,6 +129,13 @@ def test_a_document_that_names_no_cluster_is_a_mistake_and_no_deleted_cluster(te
         world.backends.describe_cluster("plain")
 
 
+def test_a_document_of_another_cluster_than_its_own_name_says_governs_nothing(world: World) -> None:
+    """Of the cluster, the document of its own name is read."""
+    world.documents.put("policies/plain-old.yaml", document(), "")
+    with pytest.raises(NoClusterNamedError, match=r"plain-old\.yaml is of .*, whose document is policies/plain\.yaml"):
+        world.backends.describe_cluster("plain-old")
+
+
 @pytest.mark.parametrize("text", [f"cluster: {{name: plain, arn: '{HYPERPOD}'}}", f"cluster: {{arn: '{HYPERPOD}'}}"])
 def test_the_document_of_a_hyperpod_cluster_that_was_deleted_names_one_that_is_not_found(
     text: str, world: World

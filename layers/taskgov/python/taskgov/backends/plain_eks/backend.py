@@ -115,8 +115,13 @@ class PlainEks(KueueQuotas):
         """Return the ARN of the EKS cluster that a document governs. Raises NotFoundError, NoClusterNamedError."""
         stored = self._documents.policy(cluster_name)
         arn = None if stored is None else self._meant_by(stored, cluster_name)
-        if arn is not None:
+        if arn is not None and _name(arn) == cluster_name:
             return arn
+        if arn is not None:
+            raise NoClusterNamedError(
+                f"the document policies/{cluster_name}.yaml is of {arn}, whose document is policies/{_name(arn)}.yaml: "
+                "it governs nothing; rename or correct it, or remove it"
+            )
         if stored is None or names_hyperpod_cluster(stored.body, cluster_name):
             raise NotFoundError(f"cluster {cluster_name}: no policy document of this name governs an EKS cluster")
         raise NoClusterNamedError(
