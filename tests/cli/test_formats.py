@@ -131,8 +131,6 @@ ONLY_DO: Final = {
     "report": "fetches a page",
     "snapshot": "writes a snapshot",
     "lease": "is a group",
-    "add": "writes a document",
-    "end": "writes a document",
     "review": "writes Markdown",
     "approve": "gives an order",
     "reject": "gives an order",

@@ -97,7 +97,7 @@ def test_an_error_of_a_service_ends_the_command_with_its_own_words(text: str, mo
         raise UpstreamError(f"describe cluster {text}: no such cluster")
 
     monkeypatch.setattr(live_reading, "read_live", unreachable)
-    result = CliRunner().invoke(app, ["status", "--cluster", text, "--json"])
+    result = CliRunner().invoke(app, ["status", "--cluster", text, "--stack", "", "--json"])
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == f"UpstreamError: describe cluster {text}: no such cluster\n"
 

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 LIVE = ("--cluster", "ml-cluster")
+ALONE = (*LIVE, "--stack", "")
+"""The cluster itself, without what a stack adds: its document, its memory and its estimates."""
 COMMANDS = {
-    "`taskgov status`": ("status", *LIVE, "--team", "team-a"),
-    "`taskgov jobs`": ("jobs", *LIVE, "--team", "team-a"),
-    "`taskgov jobs --mine`": ("jobs", *LIVE, "--team", "team-a", "--mine"),
-    "`taskgov explain TEAM/JOB`": ("explain", "team-a/a-pytorchjob", *LIVE),
-    "`taskgov explain --team`": ("explain", "--team", "team-a", *LIVE),
+    "`taskgov status`": ("status", *ALONE, "--team", "team-a"),
+    "`taskgov jobs`": ("jobs", *ALONE, "--team", "team-a"),
+    "`taskgov jobs --mine`": ("jobs", *ALONE, "--team", "team-a", "--mine"),
+    "`taskgov explain TEAM/JOB`": ("explain", "team-a/a-pytorchjob", *ALONE),
+    "`taskgov explain --team`": ("explain", "--team", "team-a", *ALONE),
     "`taskgov report --team`": ("report", "ml-cluster", "--team", "team-a"),
     "`taskgov when TEAM/JOB`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
 }

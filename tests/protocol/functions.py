@@ -129,7 +129,7 @@ class _HyperPod:
     def quota(self, quota_id: str) -> ComputeQuota:
         return _quota(self._world.ask("look", {}))
 
-    def quotas(self, _: str) -> tuple[ComputeQuota, ...]:
+    def quotas(self, _: str, _on_unreadable: object = None) -> tuple[ComputeQuota, ...]:
         return (self.quota(QUOTA),)
 
     def scheduler_config(self, _: str) -> None:
@@ -191,7 +191,7 @@ class _TakeSnapshot:
             quotas=(),
             scheduler_config=None,
             policy_version=None,
-            cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN),
+            cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN, eks_arn=f"{CLUSTER_ARN}-eks"),
             taken_at=self._world.now(),
         )
 

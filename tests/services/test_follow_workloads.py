@@ -206,7 +206,7 @@ def test_rights_of_a_release_before_list_all_and_say_so(make: Any, monkeypatch: 
 
 
 LINES = {
-    "no JSON": b"{",
+    "not JSON": b"{",
     "an event SURPRISE": b'{"type": "SURPRISE", "object": {"metadata": {"resourceVersion": "999"}}}',
     "without a version": b'{"type": "ADDED", "object": {"metadata": {"name": "w"}}}',
     "has no name": b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "999"}}}',

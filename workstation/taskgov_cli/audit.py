@@ -65,7 +65,7 @@ def audit(  # noqa: PLR0913 - the options of a command
 
     Example: taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning
     """
-    stack = snapshots.stack_of(stack, cluster)
+    stack = snapshots.stack_of(stack, cluster, snapshot)
     known = snapshots.known(snapshot, cluster, policy, stack, context)
     with snapshots.reported(), working("judging"):
         memory = live_reading.documents_of(stack)

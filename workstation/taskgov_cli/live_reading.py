@@ -17,13 +17,12 @@ from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
 from taskgov.adapters.s3 import Bucket
 from taskgov.backends import registry
 from taskgov.bootstrap.aws import CONFIG
-from taskgov.errors import GovernanceError, InvalidRequestError
+from taskgov.errors import InvalidRequestError
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.unseen import Part
 from taskgov_cli.cluster_names import suggesting
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.own_reading import OwnBackends, OwnKubernetes
-from taskgov_cli.own_rights import is_denied
 from taskgov_cli.stack_outputs import DEFAULT_STACK, stack_outputs
 
 if TYPE_CHECKING:
@@ -84,14 +83,10 @@ def documents_of(stack: str | None) -> DocumentStore:
 
 
 def default_stack() -> str | None:
-    """Return the name of the default stack; None where there is none, or the person may not see it."""
+    """Return the name of the default stack; None where there is none. Raises GovernanceError."""
     try:
         stack_outputs(boto3.client("cloudformation", config=CONFIG), DEFAULT_STACK, *_STORES)
     except InvalidRequestError:  # CloudFormation's answer for a stack that does not exist
-        return None
-    except GovernanceError as error:
-        if not is_denied(error):
-            raise
         return None
     return DEFAULT_STACK
 

@@ -35,7 +35,7 @@ def plan(  # noqa: PLR0913 - the options of a command
 
     Example: taskgov plan --snapshot ml-cluster.json --policy new.yaml
     """
-    stack = snapshots.stack_of(stack, cluster)
+    stack = snapshots.stack_of(stack, cluster, snapshot)
     known = snapshots.known(snapshot, cluster, policy, stack, context)
     if cluster is not None and policy is None and stack is None:
         note = "No policy document was read: no stack `taskgov` was found. Give --stack NAME, or --policy FILE."

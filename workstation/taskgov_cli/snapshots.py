@@ -149,18 +149,28 @@ def known(
     return documents.in_force(found, policy)
 
 
-def stack_of(stack: str | None, cluster: str | None) -> str | None:
+def stack_of(stack: str | None, cluster: str | None, snapshot: Path | None = None) -> str | None:
     """Return the stack whose document and memory a command uses: none for a snapshot, which holds them.
 
-    For a live cluster it is the one that is named, else `taskgov` where the account has it and the person may see it.
-    `--stack ""` names none.
+    For a live cluster it is the one that is named, else `taskgov` where the account has it and the person may see it; a
+    note says when not. `--stack ""` names none.
     """
-    if cluster is None or stack is not None:
-        return (stack or None) if cluster is not None else None
+    if cluster is None or snapshot is not None:
+        return None
+    if stack is not None:
+        return stack or None
     from taskgov_cli.live_reading import default_stack  # noqa: PLC0415 - see `known`
+    from taskgov_cli.own_rights import is_denied  # noqa: PLC0415
 
     with reported():
-        return default_stack()
+        try:
+            return default_stack()
+        except GovernanceError as error:
+            if not is_denied(error):
+                raise
+            note = "No document and no memory of a stack are read: you may not describe the stack `taskgov` (--stack)."
+            console(stderr=True).print(note, style="dim", soft_wrap=True, highlight=False)
+            return None
 
 
 def hidden_words(sentences: Iterable[str]) -> Iterator[Text]:

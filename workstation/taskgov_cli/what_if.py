@@ -71,7 +71,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 - the options of a command
 
     Example: taskgov what-if -s ml-cluster.json --lose-nodes 2xml.g5.8xlarge --set team-a.ml.g5.8xlarge=2
     """
-    now = snapshots.known(snapshot, cluster, None, snapshots.stack_of(stack, cluster), context)
+    now = snapshots.known(snapshot, cluster, None, snapshots.stack_of(stack, cluster, snapshot), context)
     wanted = now if policy is None else documents.valid_in_force(now, policy)
     try:
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])

@@ -78,7 +78,7 @@ def init(  # noqa: PLR0913, PLR0917 - the options of a command
     Example: taskgov init ml-cluster --team research:2 --team serving --style flexible
     """
     with told():
-        known = _known(cluster, snapshot, snapshots.stack_of(stack, cluster), context)
+        known = _known(cluster, snapshot, snapshots.stack_of(stack, cluster, snapshot), context)
         file = output or Path(f"{known.cluster.name}.yaml")
         if file.exists() and not force:
             raise _is_there(file)
