@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_a_generation_that_is_no_number_is_named_where_it_is_read(raw: Any) -> N
         Table(raw).generation(CLUSTER_ARN)
 
 
-@pytest.mark.parametrize("odd", ["3", "many", None, [], {"N": "3"}, True])
+@pytest.mark.parametrize("odd", ["3", "many", None, [], {"N": "3"}, True, {1, 2}, Decimal("1.5")])
 def test_an_event_of_a_cluster_whose_generation_is_no_number_starts_a_run_that_no_other_has_seen(
     raw: Any, odd: object
 ) -> None:

@@ -146,5 +146,6 @@ def test_an_account_is_served_and_a_cluster_in_it_is_taken_over(
     assert "ml-cluster.yaml is a valid policy document" in installed.answers("validate", "ml-cluster.yaml")
     installed.answers("snapshot", "ml-cluster", "-o", "ml-cluster.json", **there)
     assert "nothing-to-do" in installed.answers("plan", "-s", "ml-cluster.json", "-p", "ml-cluster.yaml")
-    assert "Nothing needs attention" in installed.answers("audit", "-s", "ml-cluster.json", "-o", "reports")
+    audited = installed.answers("audit", "-s", "ml-cluster.json", "-p", "ml-cluster.yaml", "-o", "reports")
+    assert "Nothing needs attention" in audited
     assert len(list((installed.folder / "reports").glob("*.html"))) == 1

@@ -32,7 +32,7 @@ from taskgov_cli import manual_lock, manual_writes
 from taskgov_cli.deployed import RefusedError
 from taskgov_cli.manual_writes import ManualWrites
 from tests.protocol.table import SORT_KEY, condition_failed, text, typed
-from tests.support.memory import CLUSTER_ARN
+from tests.support.memory import CLUSTER_ARN, EKS_ARN
 from tests.support.plans import instances, plan_of, target, update
 
 EPOCH = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -129,10 +129,10 @@ class _HyperPod:
     def quota(self, quota_id: str) -> ComputeQuota:
         return _quota(self._world.ask("look", {}))
 
-    def quotas(self, _: str, _on_unreadable: object = None) -> tuple[ComputeQuota, ...]:
+    def quotas(self, _: str, __: Any = None) -> tuple[ComputeQuota, ...]:
         return (self.quota(QUOTA),)
 
-    def scheduler_config(self, _: str) -> None:
+    def scheduler_config(self, _: str, __: Any = None) -> None:
         return None
 
     def tags(self, _: str) -> dict[str, str]:
@@ -191,7 +191,7 @@ class _TakeSnapshot:
             quotas=(),
             scheduler_config=None,
             policy_version=None,
-            cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN, eks_arn=f"{CLUSTER_ARN}-eks"),
+            cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN, eks_arn=EKS_ARN),
             taken_at=self._world.now(),
         )
 

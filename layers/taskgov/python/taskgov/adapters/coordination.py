@@ -16,6 +16,7 @@ from taskgov.adapters.table_items import TableItems, expiry, integer
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
 from taskgov.ports import LOCK_SECONDS, TURN_SECONDS, Dirty, Lock
+from taskgov.snapshot.unreadable import UnreadableItemError
 
 KEPT_DAYS = 400
 """Records are kept a little longer than a year, for yearly reviews."""
@@ -29,15 +30,20 @@ class Coordination(TableItems):
     def mark_dirty(self, cluster_arn: str, cluster_name: str, cause: Cause, now: datetime) -> Dirty:
         """Add one to the generation and return whether a live run holds the lock.
 
-        A generation that is not a number is replaced by the present time in seconds, which is more than any count. No
-        run has seen it, so that the change is not missed. Raises UnreadableItemError for a lock that cannot be read.
+        A generation that is not a whole number is replaced by the present time in seconds, which is more than any
+        count. No run has seen it, so that the change is not missed. Raises UnreadableItemError for a lock that cannot
+        be read.
         """
+        odd: Any = ""
         try:
             item = self._add_one(cluster_arn, cluster_name, cause, now)
-        except InvalidRequestError:  # the service adds to numbers only
-            number = {":number": "N", ":newest": int(now.timestamp())}
-            unread = "attribute_exists(generation) AND NOT attribute_type(generation, :number)"
-            if not self._update_if(cluster_arn, "SET generation = :newest", unread, number):
+            odd = item["generation"]
+            integer(item, "generation")
+        except (InvalidRequestError, UnreadableItemError):  # the service adds to numbers only
+            values = {":number": "N", ":odd": odd, ":newest": int(now.timestamp())}
+            is_odd = "NOT attribute_type(generation, :number) OR generation = :odd"
+            condition = f"attribute_exists(generation) AND ({is_odd})"
+            if not self._update_if(cluster_arn, "SET generation = :newest", condition, values):
                 raise
             item = self._add_one(cluster_arn, cluster_name, cause, now)
         lock = _lock(item)
