@@ -169,7 +169,7 @@ def test_a_manifest_of_a_namespace_without_a_queue_is_refused_with_the_nearest_t
 def test_a_manifest_that_is_not_utf_8_is_named(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_bytes(b"kind: Job  # f\xfcr team-a\n")
-    result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)])
+    result = runner.invoke(app, ["what-if", "-s", snapshot, "--submit", str(file)], env={"COLUMNS": "400"})
     words = " ".join(result.output.replace("│", " ").split())
     said = "job.yaml: a manifest must be UTF-8 text, and byte 14 is not"
     assert (result.exit_code, said in words) == (2, True), words
