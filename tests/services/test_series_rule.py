@@ -1,5 +1,6 @@
 """Which teams have metric series of their own, where there are more series than a cluster may have."""
 
+import gzip
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -270,7 +271,10 @@ def test_a_thousand_teams_with_fifteen_rows_each_are_bounded() -> None:
     assert memory.cut == 1000 - len(memory.own)
 
 
-@pytest.mark.parametrize("stored", [b"", b"{}", b"\x1f\x8b\x08"])
+INFINITE = b'{"form": 1, "hour": "2026-11-20T09:00:00+00:00", "limit": Infinity}'
+
+
+@pytest.mark.parametrize("stored", [b"", b"{}", b"\x1f\x8b\x08", gzip.compress(INFINITE)])
 def test_a_damaged_memory_is_refused(stored: bytes) -> None:
     with pytest.raises(ValueError, match=r"not a memory of metric series|Expecting value"):
         SeriesMemory.from_bytes(stored)

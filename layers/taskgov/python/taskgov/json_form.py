@@ -7,6 +7,7 @@ Reading also takes members as the fields are called, as releases before this one
 approval, a snapshot file and what is kept of the past outlive an upgrade.
 """
 
+import zlib
 from functools import cached_property
 from typing import Any, Final, Generic, NewType, TypeVar
 
@@ -14,6 +15,17 @@ from pydantic import ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 T = TypeVar("T")
+DAMAGED: Final = (
+    OSError,
+    EOFError,
+    zlib.error,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+)
+"""What reading compressed JSON in another form may raise, besides `ValueError`."""
 
 
 def member_of(field: str) -> str:

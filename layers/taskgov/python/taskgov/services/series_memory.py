@@ -6,11 +6,12 @@ measurement then has fewer series than there were in the hour, and publishes the
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Self
+
+from taskgov.json_form import DAMAGED
 
 FORM: Final = 1
 LATELY: Final = timedelta(hours=2)
@@ -73,7 +74,7 @@ class SeriesMemory:
                 busy={str(team): _moment(at) for team, at in document["busy"].items()},
                 series=frozenset(map(str, document["series"])),
             )
-        except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except DAMAGED as error:
             raise ValueError(f"it is not a memory of metric series ({type(error).__name__})") from error
 
 

@@ -7,12 +7,12 @@ damage.
 
 import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
+from taskgov.json_form import DAMAGED
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject
 from taskgov.snapshot.unreadable import UnreadableObject
@@ -93,7 +93,7 @@ class WorkloadMemory:
                 listed_at=_aware(datetime.fromisoformat(document["listedAt"])),
                 records=dict(_records(document)),
             )
-        except (OSError, EOFError, zlib.error, LookupError, TypeError, RecursionError) as error:
+        except DAMAGED as error:
             raise ValueError(f"it is not a memory of workloads ({type(error).__name__})") from error
 
 

@@ -7,12 +7,12 @@ not measured.
 
 import gzip
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Self
 
+from taskgov.json_form import DAMAGED
 from taskgov.scheduling.instants import Instant
 from taskgov.work.attempt import Attempt
 from taskgov.work.day import Day, attempt_data, attempt_of, moment, stamp, standing_data, standing_of
@@ -77,7 +77,7 @@ class WorkMemory:
                 unwritten=Day.of_lines(document["unwritten"]),
                 written_at=document["writtenAt"] and moment(document["writtenAt"]),
             )
-        except (OSError, EOFError, zlib.error, LookupError, TypeError, AttributeError, RecursionError) as error:
+        except DAMAGED as error:
             raise ValueError(f"it is not a memory of work ({type(error).__name__})") from error
 
 
