@@ -116,6 +116,14 @@ def test_what_is_wrong_with_a_file_is_named_member_by_member(tmp_path: Path) -> 
         assert words in result.output
 
 
+def test_an_object_with_a_version_of_an_api_is_not_a_snapshot(tmp_path: Path) -> None:
+    sample = json.loads((Path(__file__).parents[2] / "examples/snapshot.json").read_text())
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps({"apiVersion": "taskgov/v9", **sample}))
+    result = CliRunner().invoke(app, ["status", "--snapshot", str(file)], env={"COLUMNS": "400"})
+    assert (result.exit_code, 'apiVersion is "taskgov/v9": a snapshot has none' in result.output) == (2, True)
+
+
 @pytest.mark.parametrize("command", [["status"], ["plan"], ["jobs"], ["audit"], ["explain", "--team", "team-a"]])
 def test_a_time_without_a_zone_is_refused_with_its_place(command: list[str], tmp_path: Path) -> None:
     file = tmp_path / "zoneless.json"
@@ -173,9 +181,9 @@ def test_a_file_that_cannot_be_written_is_named_as_it_was_typed(
 def test_what_a_snapshot_lacks_and_what_is_passed_over_is_said(tmp_path: Path) -> None:
     file = tmp_path / "poor.json"
     cluster = {"name": "ml-cluster", "arn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"}
-    file.write_text(json.dumps({"cluster": cluster, "takenAt": "2026-11-20T09:00:00Z", "apiVersion": "taskgov/v9"}))
+    file.write_text(json.dumps({"cluster": cluster, "takenAt": "2026-11-20T09:00:00Z", "release": "v9"}))
     result = CliRunner().invoke(app, ["status", "--snapshot", str(file), "--json"])
     assert (result.exit_code, json.loads(result.stdout)["teams"]) == (0, [])
     said = [line.removeprefix(f"{file}: ") for line in result.stderr.splitlines()]
     assert [line.split(",")[0] for line in said] == ["ignored", "it has no nodes", "it has no Kueue objects"]
-    assert said[0].endswith(": apiVersion")
+    assert said[0].endswith(": release")

@@ -189,9 +189,10 @@ def read(file: Path) -> Snapshot:
     body = file.read_bytes()
     try:
         found = parsed(file, body)
+        notes = list(_notes(found, body))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    for note in _notes(found, body):
+    for note in notes:
         console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)
     return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
@@ -247,9 +248,14 @@ def _without_zone(value: object, place: Location) -> Iterator[str]:
 
 
 def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
-    """Say what a snapshot lacks, and what of it is passed over."""
+    """Say what a snapshot lacks, and what of it is passed over. Raises `ValueError` for an object of an API."""
     names = {field.name for field in fields(Snapshot)}
-    unknown = from_json(body).keys() - names - set(map(member_of, names))
+    given = from_json(body)
+    if version := given.get("apiVersion"):
+        raise ValueError(
+            f"apiVersion is {value_of(version)}: a snapshot has none; write one with: taskgov snapshot NAME"
+        )
+    unknown = given.keys() - names - set(map(member_of, names))
     if unknown:
         yield f"ignored, because this release does not have these members: {', '.join(sorted(unknown))}"
     if not found.nodes and not found.gone:
