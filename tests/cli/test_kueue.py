@@ -12,6 +12,7 @@ import yaml
 from kubernetes import client
 from typer.testing import CliRunner
 
+from taskgov.errors import NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
 from taskgov.kueue.record import RECORD, Reading
@@ -60,6 +61,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedCluster]:
             def open(self, _cluster: object) -> client.ApiClient:
                 return client.ApiClient(client.Configuration(host=server.url))
 
+            def server(self) -> str:
+                return server.url
+
+        def unknown(_name: str) -> str:
+            raise NotFoundError("describe EKS cluster plain: not found")
+
+        monkeypatch.setattr(kueue, "_endpoint_of", unknown)
+
         monkeypatch.setattr(kueue, "KubeconfigContext", Context)
         yield simulated
 
@@ -85,7 +94,7 @@ def test_with_yes_the_queue_carries_the_record_and_its_quota_stays(policy: Path,
     spec = queue_of(cluster)["spec"]
     result = run("adopt", policy, "--context", "here", "--yes", "--json")
     assert result.exit_code == 0
-    [adopted] = json.loads(result.output)["quotas"]
+    [adopted] = json.loads(result.stdout)["quotas"]
     assert adopted["quota"]["ComputeQuotaResources"] == [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]
     assert RECORD in queue_of(cluster)["metadata"]["annotations"]
     assert queue_of(cluster)["spec"] == spec
@@ -105,7 +114,7 @@ def test_the_managers_configuration_follows_the_policy(policy: Path) -> None:
     assert (plain["apiVersion"], plain["kind"]) == ("config.kueue.x-k8s.io/v1beta2", "Configuration")
     assert plain["fairSharing"] == {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
     assert "waitForPodsReady" not in plain
-    assert json.loads(run("kueue-config", policy, "--json").output) == plain
+    assert json.loads(run("kueue-config", policy, "--json").stdout) == plain
     gang = yaml.safe_load(run("kueue-config", policy, "--wait-for-pods-ready").output)
     assert gang["waitForPodsReady"] == {"timeout": "5m", "blockAdmission": True}
 
@@ -148,3 +157,34 @@ def test_an_edit_after_the_queue_was_read_stays(
     flavors = queue_of(cluster)["spec"]["resourceGroups"][0]["flavors"]
     assert {resource["nominalQuota"] for flavor in flavors for resource in flavor["resources"]} == {"1"}
     assert RECORD not in queue_of(cluster)["metadata"].get("annotations", {})
+
+
+@pytest.mark.parametrize(
+    ("server", "endpoint", "code", "said"),
+    [
+        ("https://other.gr7.us-east-1.eks.amazonaws.com", "plain.gr7.us-east-1.eks.amazonaws.com", 2, "reaches other."),
+        ("https://plain.gr7.us-east-1.eks.amazonaws.com", "plain.gr7.us-east-1.eks.amazonaws.com", 0, ""),
+        ("https://127.0.0.1:8443", "plain.gr7.us-east-1.eks.amazonaws.com", 0, "was not checked that context here"),
+    ],
+    ids=["another cluster", "this cluster", "a tunnel"],
+)
+def test_queues_of_another_cluster_are_not_adopted(
+    policy: Path,
+    cluster: SimulatedCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    server: str,
+    endpoint: str,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setattr("taskgov_cli.kueue.KubeconfigContext.server", lambda _: server)
+    monkeypatch.setattr(kueue, "_endpoint_of", lambda _: endpoint)
+    result = CliRunner().invoke(app, ["adopt", str(policy), "--context", "here", "--yes"], env={"COLUMNS": "400"})
+    assert (result.exit_code, said in result.stderr) == (code, True), result.output
+    assert (RECORD in queue_of(cluster)["metadata"].get("annotations", {})) == (code == 0)
+
+
+def test_a_cluster_that_cannot_be_described_is_adopted_with_a_note(policy: Path, cluster: SimulatedCluster) -> None:
+    result = run("adopt", policy, "--context", "here", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "It was not checked that context here is arn:aws:eks" in result.stderr

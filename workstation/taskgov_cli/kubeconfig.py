@@ -42,11 +42,7 @@ class KubeconfigContext:
 
         Raises `InvalidRequestError` when there is no such context, or the kubeconfig cannot be read.
         """
-        configuration = client.Configuration()
-        try:
-            config.load_kube_config(self._path, self._context, configuration)
-        except UNREADABLE as error:
-            raise _unusable(error) from error
+        configuration = self._configuration()
         # No state machine stands behind a person's machine to try again.
         configuration.retries = urllib3.Retry(
             total=None,
@@ -59,6 +55,18 @@ class KubeconfigContext:
             backoff_factor=0.2,
         )
         return client.ApiClient(configuration)
+
+    def server(self) -> str:
+        """Return the URL of the context's API server. Raises `InvalidRequestError` as `open`."""
+        return str(self._configuration().host)
+
+    def _configuration(self) -> client.Configuration:
+        configuration = client.Configuration()
+        try:
+            config.load_kube_config(self._path, self._context, configuration)
+        except UNREADABLE as error:
+            raise _unusable(error) from error
+        return configuration
 
     def namespaces(self) -> tuple[str, ...]:
         """Return the namespace that the context names, if it names one. Raises `InvalidRequestError`."""

@@ -7,7 +7,8 @@ plans may write them. The cluster's administrator configures Kueue's manager; ta
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
 
 import boto3
 import typer
@@ -15,9 +16,11 @@ import yaml
 from rich.text import Text
 
 from taskgov.adapters.clock import SystemClock
+from taskgov.adapters.errors import translated
 from taskgov.adapters.kubernetes import EksConnections
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.bootstrap.aws import CONFIG
+from taskgov.errors import GovernanceError
 from taskgov.kueue.record import FOREIGN, Reading
 from taskgov.kueue.render import manager_configuration
 from taskgov.policy.parse import parse_policy
@@ -37,12 +40,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from taskgov.hyperpod.model import ComputeQuota
-    from taskgov.policy.document import PolicyDocument
+    from taskgov.policy.document import ClusterRef, PolicyDocument
     from taskgov_cli.kueue_objects import FieldChange, Inspected
 
 PolicyDocumentFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, help="Policy document, YAML or JSON.", metavar="POLICY")
 ]
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 SHOWN = 60
 """Characters of a field's value in a table."""
 
@@ -70,6 +74,8 @@ def adopt(
     store, writer = KueueQuotas(connections, lambda _arn: types), KueueObjectWriter(connections)
     arn = document.cluster.arn
     with reported():
+        if context and yes:
+            _require_same_cluster(context, document.cluster)
         named = {team.name for team in document.teams}
         foreign = [
             quota
@@ -110,6 +116,32 @@ def kueue_config(
         print_json(manifest)
     else:
         typer.echo(yaml.safe_dump(manifest, sort_keys=False), nl=False)
+
+
+def _require_same_cluster(context: str, cluster: ClusterRef) -> None:
+    """Raise `typer.BadParameter` if the context reaches another cluster than the document names.
+
+    A tunnel ends on this machine, and whoever may not describe the cluster cannot compare: both get a note.
+    """
+    server = urlsplit(KubeconfigContext(context).server()).hostname
+    try:
+        endpoint = _endpoint_of(cluster.name)
+    except GovernanceError as error:
+        why = str(error)
+    else:
+        if server == endpoint:
+            return
+        if server not in LOOPBACK:
+            raise typer.BadParameter(f"--context {context} reaches {server}, and {cluster.arn} is at {endpoint}")
+        why = f"the context reaches {server}"
+    note = f"It was not checked that context {context} is {cluster.arn}: {why}"
+    console(stderr=True).print(note, style="dim", soft_wrap=True, markup=False)
+
+
+def _endpoint_of(name: str) -> str | None:
+    with translated(f"describe EKS cluster {name}"):
+        described = boto3.client("eks", config=CONFIG).describe_cluster(name=name)["cluster"]
+        return urlsplit(described["endpoint"]).hostname
 
 
 def _of_kueue(policy: Path) -> PolicyDocument:
