@@ -151,7 +151,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return read(SAMPLE)
 
     monkeypatch.setattr(live_reading, "read_live", read_live)
-    monkeypatch.setattr(live_reading, "default_stack", lambda: None)
+    monkeypatch.setattr(live_reading, "default_stack", lambda *_, **__: None)
     return calls
 
 

@@ -54,7 +54,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
             next(events)()
 
         monkeypatch.setattr(time, "sleep", sleep)
-        monkeypatch.setattr(live_reading, "default_stack", lambda: None)
+        monkeypatch.setattr(live_reading, "default_stack", lambda *_, **__: None)
         result = CliRunner().invoke(app, ["status", "--watch", *words])
         assert len(waited) == len(between) + 1 or result.exit_code
         return result

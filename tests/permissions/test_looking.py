@@ -285,3 +285,14 @@ def rows(used: dict[tuple[str, str], Used]) -> Iterator[str]:
 def test_the_page_says_what_each_command_needs(used: dict[tuple[str, str], Used]) -> None:
     head = "| command | of | in IAM | in Kubernetes |\n| --- | --- | --- | --- |\n"
     assert_section(PAGE, "looking", head + "\n".join(rows(used)))
+
+
+@pytest.mark.parametrize("command", ["plan", "what-if", "snapshot", "audit"])
+def test_a_lead_who_may_not_read_the_stack_s_records_gets_the_answer_without_them(
+    looking: Looking, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """The stack was not typed: that it may not be read is a note, and no reason to answer nothing."""
+    looking.be(LEAD, monkeypatch)
+    result = taskgov(command, *(LIVE if command != "snapshot" else LIVE[1:2]))
+    assert result.exit_code in {0, 1}, result.output
+    assert "you may not" in result.stderr

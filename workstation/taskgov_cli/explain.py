@@ -68,7 +68,7 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     if workload is not None and team is not None:
         workload = workload if "/" in workload else f"{team}/{workload}"
     whose = [team] if team else [str(workload).partition("/")[0]] if "/" in str(workload) else []
-    stack = snapshots.stack_of(stack, cluster, snapshot)
+    stack = snapshots.stack_of(stack, cluster, snapshot, needs_records=False)
     known = snapshots.known(snapshot, cluster, None, stack, context, OwnRights(namespaces_of(whose)))
     if policy is not None:
         from taskgov_cli import documents  # noqa: PLC0415 - the rules of documents, for those who give one

@@ -80,7 +80,7 @@ def jobs(  # noqa: PLR0913 - the options of a command
     states = state or [task_state for task_state in TaskState if task_state != TaskState.FINISHED]
 
     def look() -> Listed:
-        of_stack = snapshots.stack_of(stack, cluster, snapshot)
+        of_stack = snapshots.stack_of(stack, cluster, snapshot, needs_records=False)
         rights = OwnRights(namespaces_of(team or ()))
         known = snapshots.known(snapshot, cluster, None, of_stack, context, rights)
         own = _mine(known, context) if mine else None

@@ -82,12 +82,19 @@ def documents_of(stack: str | None) -> DocumentStore:
     return documents
 
 
-def default_stack() -> str | None:
-    """Return the name of the default stack; None where there is none. Raises GovernanceError."""
+def default_stack(cluster: str, *, needs_records: bool) -> str | None:
+    """Return the name of the default stack; None where there is none. Raises GovernanceError.
+
+    With `needs_records`, also where the document or the records of a cluster may not be read.
+    """
     try:
         stack_outputs(boto3.client("cloudformation", config=CONFIG), DEFAULT_STACK, *_STORES)
     except InvalidRequestError:  # CloudFormation's answer for a stack that does not exist
         return None
+    if needs_records:
+        documents, state = _stores(boto3.Session(), DEFAULT_STACK)
+        documents.policy(cluster.rpartition("/")[2])
+        state.applied_quotas(cluster)
     return DEFAULT_STACK
 
 

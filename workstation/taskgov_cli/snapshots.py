@@ -149,11 +149,14 @@ def known(
     return documents.in_force(found, policy)
 
 
-def stack_of(stack: str | None, cluster: str | None, snapshot: Path | None = None) -> str | None:
+def stack_of(
+    stack: str | None, cluster: str | None, snapshot: Path | None = None, *, needs_records: bool = True
+) -> str | None:
     """Return the stack whose document and memory a command uses: none for a snapshot, which holds them.
 
-    For a live cluster it is the one that is named, else `taskgov` where the account has it and the person may see it; a
-    note says when not. `--stack ""` names none.
+    For a live cluster it is the one that is named, else `taskgov` where the account has it and the person may read it.
+    A note says when not. A command that leaves out what may not be read does not need all records. `--stack ""` names
+    none.
     """
     if cluster is None or snapshot is not None:
         return None
@@ -164,11 +167,11 @@ def stack_of(stack: str | None, cluster: str | None, snapshot: Path | None = Non
 
     with reported():
         try:
-            return default_stack()
+            return default_stack(cluster, needs_records=needs_records)
         except GovernanceError as error:
             if not is_denied(error):
                 raise
-            note = "No document and no memory of a stack are read: you may not describe the stack `taskgov` (--stack)."
+            note = "No document and no memory are read: you may not read those of the stack `taskgov` (--stack)."
             console(stderr=True).print(note, style="dim", soft_wrap=True, highlight=False)
             return None
 

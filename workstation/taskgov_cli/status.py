@@ -69,7 +69,7 @@ def status(  # noqa: PLR0913 - the options of a command
     """
 
     def look() -> View:
-        of_stack = snapshots.stack_of(stack, cluster, snapshot)
+        of_stack = snapshots.stack_of(stack, cluster, snapshot, needs_records=False)
         rights = OwnRights(namespaces_of(team or ()))
         known = snapshots.known(snapshot, cluster, None, of_stack, context, rights)
         for name in team or ():

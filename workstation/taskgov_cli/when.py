@@ -89,7 +89,7 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
     whose = [str(workload).partition("/")[0]] if "/" in str(workload) else []
     rights = OwnRights(namespaces_of(whose))
     known = snapshots.known(snapshot, cluster, None, None, context, rights)
-    documents = _documents(snapshots.stack_of(stack, cluster, snapshot))
+    documents = _documents(snapshots.stack_of(stack, cluster, snapshot, needs_records=False))
     try:
         if submit is not None:
             known, workload = _submitted(known, submit, as_team)
