@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from taskgov.adapters.failures import fields_of
 from taskgov.bootstrap.receive_event import receive_event
-from taskgov.contracts.events import Ignored
+from taskgov.contracts.events import Ignored, event_in
 from taskgov.observability import logger
 from taskgov.printable import printable
 from taskgov.services.receive_event import Hinted
@@ -20,7 +20,11 @@ metrics = Metrics()
 
 def receive(record: SQSRecord) -> tuple[str, Hinted | Ignored]:
     """Read one event. One that cannot be read fails alone, and goes to the dead-letter queue after its tries."""
-    outcome = receive_event()(record.json_body)
+    try:
+        outcome = receive_event()(event_in(record.body))
+    except Exception as error:
+        logger.error("event not read", extra={"record": record.message_id, **fields_of(error)})
+        raise
     if isinstance(outcome, Ignored):
         logger.info("event ignored", extra={"reason": outcome.reason})
     return record.message_id, outcome

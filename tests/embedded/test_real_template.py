@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
@@ -106,7 +107,7 @@ def test_no_call_of_a_role_is_denied_and_every_condition_is_evaluated(real: Stac
     assert real.requests.unknown_condition_keys == set()
 
 
-def test_an_event_that_nobody_can_read_ends_in_the_dead_letter_queue(real: Stack) -> None:
+def test_an_unreadable_event_is_dead_lettered_and_logged(real: Stack) -> None:
     url = real.physical("IntakeQueue")
     real.client("sqs").send_message(QueueUrl=url, MessageBody="{broken")
     real.run_until_quiet(max_virtual_seconds=7200)
@@ -114,6 +115,10 @@ def test_an_event_that_nobody_can_read_ends_in_the_dead_letter_queue(real: Stack
         QueueUrl=real.physical("IntakeDeadLetterQueue"), AttributeNames=["ApproximateNumberOfMessages"]
     )["Attributes"]
     assert attributes["ApproximateNumberOfMessages"] == "1"
+    lines = [json.loads(line) for line in real.logs("ReceiveEventFunction") if "event not read" in line]
+    assert {line["error"] for line in lines} == {"MalformedEventError"}
+    assert {line["reason"].partition(":")[0] for line in lines} == {"the message is not JSON"}
+    assert len(lines) == 5
 
 
 def test_what_an_execution_was_given_is_read_with_its_key_only(real: Stack) -> None:

@@ -1,5 +1,6 @@
 """The clusters and the document of which samples are damaged."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import RecordingFailures, RecordingMeter, RecordingNotices
 
 ROOT: Final = Path(__file__).parents[2]
+EVENTS: Final = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
 DOCUMENT: Final = yaml.safe_load((ROOT / "events" / "local" / "policy.yaml").read_text())
 RICH: Final[Mapping[str, Any]] = {
     **DOCUMENT,

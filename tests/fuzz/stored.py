@@ -4,31 +4,21 @@ import gzip
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import timedelta
 from functools import cache
 from random import Random
 from typing import Any
 
 import yaml
 
-from taskgov.contracts.steps import (
-    AuditClusterRequest,
-    PlanQuotasRequest,
-    Pointer,
-    PublishUsageRequest,
-    ReadSnapshotRequest,
-    ReadSnapshotResult,
-)
-from taskgov.services.keep_work import KeepWork
-from taskgov.services.plan_quotas import PlanQuotas
-from taskgov.services.read_snapshot import ReadSnapshot
+from tests.fuzz.handlers import Functions, run
 from tests.fuzz.mutation import mutated, written
-from tests.fuzz.samples import RICH, audit_of, busy
+from tests.fuzz.samples import RICH, busy
 from tests.support.clusters import GovernedCluster
-from tests.support.memory import CLUSTER_ARN, InMemoryDocuments, RecordingFailures
+from tests.support.memory import CLUSTER_ARN, InMemoryDocuments
 
 POLICY = "policies/ml-cluster.yaml"
 GZIP = ".gz"
+AUDIT = {"clusterArn": CLUSTER_ARN, "runId": "audit-1"}
 
 
 @cache
@@ -36,13 +26,14 @@ def left() -> tuple[Mapping[str, bytes], GovernedCluster]:
     """Return what two runs, half an hour of measurements and an audit leave of a cluster that lost a node."""
     cluster = busy()
     cluster.documents.stored[POLICY] = yaml.safe_dump(RICH).encode()
-    _run(cluster, "run-1")
+    call = Functions(cluster)
+    run(call, "run-1")
     cluster.kubernetes.node_objects = cluster.kubernetes.node_objects[:-1]
     for _ in range(3):
         cluster.clock.advance(minutes=10)
-        cluster.publish_usage()(PublishUsageRequest())
-    _run(cluster, "run-2")
-    _audit(cluster)
+        call("publish_usage", {})
+    run(call, "run-2")
+    call("audit_cluster", AUDIT)
     return dict(cluster.documents.stored), cluster
 
 
@@ -50,21 +41,6 @@ def samples() -> list[str]:
     """Return the documents that are read again."""
     stored, _ = left()
     return sorted(key for key in stored if key.startswith(("memory/", "work/")))
-
-
-def _run(cluster: GovernedCluster, run: str) -> None:
-    read = ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)
-    seen = read(ReadSnapshotRequest(cluster_arn=CLUSTER_ARN, run_id=run))
-    assert isinstance(seen, ReadSnapshotResult)
-    plan_from(cluster.documents, seen.snapshot)
-
-
-def plan_from(documents: InMemoryDocuments, snapshot: Pointer) -> None:
-    PlanQuotas(documents=documents)(PlanQuotasRequest(snapshot=snapshot, apply_mode="plan", needs_approver=False))
-
-
-def _audit(cluster: GovernedCluster) -> None:
-    audit_of(cluster, cluster.take_snapshot())(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="audit-1"))
 
 
 def read_what_was_stored(draw: Random) -> None:
@@ -82,14 +58,16 @@ def read_what_was_stored(draw: Random) -> None:
     cluster.clock.advance(hours=1)
     for key in draw.sample(samples(), draw.choice((1, 1, 2))):
         cluster.documents.stored[key] = _damaged(key, stored[key], draw)
-    match draw.randrange(3):
+    call = Functions(cluster)
+    match draw.randrange(4):
         case 0:
-            _run(cluster, "run-3")
+            run(call, "run-3")
         case 1:
-            keep_work = KeepWork(cluster.documents, RecordingFailures(), timedelta(minutes=1))
-            cluster.publish_usage(keep_work=keep_work)(PublishUsageRequest())
+            call("publish_usage", {})
+        case 2:
+            call("estimate_starts", {"clusterArn": CLUSTER_ARN})
         case _:
-            _audit(cluster)
+            call("audit_cluster", AUDIT)
 
 
 def _damaged(key: str, stored: bytes, draw: Random) -> bytes:
@@ -106,6 +84,6 @@ def read_a_snapshot(draw: Random) -> None:
     """Plan from a snapshot that is damaged."""
     stored, _ = left()
     sample = next(json.loads(body) for key, body in stored.items() if key.startswith("snapshots/"))
-    documents = InMemoryDocuments()
-    pointer = documents.put("snapshots/x.json", written(mutated(sample, draw), draw), "")
-    plan_from(documents, pointer)
+    cluster = GovernedCluster()
+    pointer = cluster.documents.put("snapshots/x.json", written(mutated(sample, draw), draw), "")
+    Functions(cluster)("plan_quotas", {"snapshot": pointer.to_json(), "applyMode": "plan", "needsApprover": False})

@@ -1,90 +1,114 @@
-"""What is fed with damaged samples: events, documents, items of the table, what steps are given and what they read."""
+"""What is fed with damaged samples: events, orders, documents, items of the table, what steps are given and read."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
 from random import Random
 from typing import Any, Final, cast
 
 import yaml
 
+from taskgov import errors
 from taskgov.adapters.dynamodb import APPLIED, POLICY, REFUSED, STAMP, Table
 from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
-from taskgov.allocation.codec import plan_to_json
-from taskgov.allocation.lease_book import lease_book
-from taskgov.allocation.planner import plan_quotas
 from taskgov.backends.plain_eks.backend import PlainEks
-from taskgov.contracts.steps import (
-    ApplyChangeRequest,
-    AuditClusterRequest,
-    Cause,
-    PlanQuotasRequest,
-    PublishUsageRequest,
-    ReadSnapshotRequest,
-    StepModel,
-    VerifyPlanRequest,
-)
+from taskgov.contracts.steps import Cause
+from taskgov.errors import GovernanceError
 from taskgov.policy.parse import parse_policy
 from taskgov.services.failures import Raised
-from taskgov.services.measure_usage import measure_usage
-from taskgov.services.read_snapshot import ReadSnapshot
-from taskgov.services.receive_event import Hinted, ReceiveEvent
 from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.identity import Loss, RestoredState, StateStamp
 from taskgov.snapshot.model import KueueObjects
 from taskgov.snapshot.readable import KINDS as KINDS_OF_KUEUE
 from taskgov.snapshot.records import AppliedPolicy, AppliedQuota
-from taskgov.usage.cluster_usage import cluster_usage
+from tests.fuzz.handlers import Functions, record, run
 from tests.fuzz.mutation import ODD, mutated, written
-from tests.fuzz.samples import DOCUMENT, RICH, ROOT, audit_of, busy, governed
+from tests.fuzz.samples import DOCUMENT, EVENTS, RICH, busy, governed
 from tests.fuzz.stored import read_a_snapshot, read_what_was_stored
-from tests.support.memory import (
-    CLUSTER_ARN,
-    NOON,
-    FixedClock,
-    InMemoryHyperPod,
-    InMemoryState,
-    InMemoryWorkflow,
-)
+from tests.fuzz.table import read_the_table
+from tests.services.test_take_order import PLAN, REQUEST, InMemoryBook
+from tests.support.clusters import GovernedCluster
+from tests.support.memory import CLUSTER_ARN, NOON
 from tests.support.plans import instances, policy, target
 from tests.support.refusals import REFUSED as _REFUSED
 
 NOBODY: Final[Any] = None
 """What listing clusters does not ask."""
-EVENTS: Final = {path.stem: json.loads(path.read_text()) for path in sorted((ROOT / "events").glob("*.json"))}
-STEPS: Final[Mapping[str, type[StepModel]]] = {
-    "read_snapshot": ReadSnapshotRequest,
-    "plan_quotas": PlanQuotasRequest,
-    "apply_change": ApplyChangeRequest,
-    "verify_plan": VerifyPlanRequest,
-    "publish_usage": PublishUsageRequest,
-    "audit_cluster": AuditClusterRequest,
-}
-NOT_EVENTS: Final = {*STEPS, "publish_usage.all", "env", "receive_event.sqs"}
+STEPS: Final = (
+    "read_snapshot",
+    "plan_quotas",
+    "apply_change",
+    "verify_plan",
+    "publish_usage",
+    "estimate_starts",
+    "audit_cluster",
+)
+NOT_EVENTS: Final = {*STEPS, "publish_usage.all", "env", "receive_event.sqs", "take_order"}
 
 
-def take_an_event(draw: Random) -> None:
-    name = draw.choice(sorted(EVENTS.keys() - NOT_EVENTS))
-    event = mutated(EVENTS[name], draw)
-    state, workflow = InMemoryState(), InMemoryWorkflow()
-    receive = ReceiveEvent(InMemoryHyperPod(), state, workflow, FixedClock(), "arn:aws:iam::111122223333:role/own")
-    outcome = receive(event)
-    if isinstance(outcome, Hinted):
-        marked = receive.mark({"one": outcome})
-        for error in marked.failed.values():
-            raise error
-    assert set(state.generations) <= {CLUSTER_ARN}
-    assert {arn for arn, _ in workflow.started.values()} <= {CLUSTER_ARN}
+def take_events(draw: Random) -> None:
+    """Take one to three damaged events and a good one, in one batch: the good one counts, whatever the others are."""
+    call = Functions(governed())
+    names = [draw.choice(sorted(EVENTS.keys() - NOT_EVENTS)) for _ in range(draw.choice((1, 1, 2, 3)))]
+    bodies: list[Any] = [written(mutated(EVENTS[name], draw), draw).decode(errors="replace") for name in names]
+    place = draw.randrange(len(bodies) + 1)
+    bodies.insert(place, EVENTS["hyperpod_node_health"])
+    answer = call("receive_event", {"Records": [record(str(number), body) for number, body in enumerate(bodies)]})
+    failed = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+    assert failed <= {str(number) for number in range(len(bodies))} - {str(place)}
+    refused = [said for level, _, said in call.log.lines if level == "error"]
+    assert {said["record"] for said in refused} == failed
+    for said in refused:
+        assert issubclass(getattr(errors, said["error"]), GovernanceError)
+        assert said["reason"]
+    assert set(call.cluster.state.generations) == {CLUSTER_ARN}
+    assert {arn for arn, _ in call.workflow.started.values()} == {CLUSTER_ARN}
+
+
+ORDERS: Final[tuple[dict[str, Any], ...]] = (
+    {"action": "approve", "clusterArn": CLUSTER_ARN, "planId": PLAN},
+    {"action": "stop", "reason": "node maintenance"},
+    {"action": "apply", "clusterArn": CLUSTER_ARN, "planId": PLAN},
+    {"action": "reconcile", "clusterArn": CLUSTER_ARN, "retryRefused": True},
+    {
+        "action": "unlock",
+        "clusterArn": CLUSTER_ARN,
+        "owner": "a run",
+        "fencingToken": 5,
+        "expires": 1_800_000_000,
+        "reason": "it is gone",
+    },
+    {
+        "action": "put-document",
+        "clusterArn": CLUSTER_ARN,
+        "clusterName": "ml-cluster",
+        "text": yaml.safe_dump(DOCUMENT),
+        "claim": "ci",
+    },
+)
+
+
+def take_an_order(draw: Random) -> None:
+    """Answer a damaged request with a status, and with a reason where it is refused."""
+    event = {**EVENTS["take_order"], "body": json.dumps(draw.choice(ORDERS))}
+    if draw.random() < 0.7:
+        event["body"] = written(mutated(json.loads(event["body"]), draw), draw).decode(errors="replace")
+    else:
+        event = mutated(event, draw)
+    answer = Functions(governed(), InMemoryBook({(CLUSTER_ARN, PLAN): REQUEST}))("take_order", event)
+    body = json.loads(answer["body"])
+    assert answer["statusCode"] in {200, 400, 403, 404, 409}
+    assert answer["statusCode"] == 200 or (body["error"] and body["message"])
 
 
 def read_a_document(draw: Random) -> None:
-    body = written(mutated(RICH, draw), draw)
+    """Let a run that may write, and the listing of clusters, read a damaged document."""
     cluster = governed()
-    cluster.documents.stored["policies/ml-cluster.yaml"] = body
+    cluster.documents.stored["policies/ml-cluster.yaml"] = written(mutated(RICH, draw), draw)
     PlainEks(NOBODY, cluster.documents, Raised(), NOBODY, NOBODY, NOBODY, {"ml-cluster"}.__contains__).clusters()
-    snapshot = cluster.take_snapshot()("ml-cluster")
-    plan_to_json(plan_quotas(snapshot, mode="plan"))
-    assert snapshot.policy is not None or snapshot.policy_violations
+    run(Functions(cluster), "run-1", "apply")
 
 
 def plan_a_document(draw: Random) -> None:
@@ -97,8 +121,7 @@ def plan_a_document(draw: Random) -> None:
         return
     cluster = governed()
     cluster.documents.stored["policies/ml-cluster.yaml"] = body
-    audit = audit_of(cluster, cluster.take_snapshot())
-    audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
+    Functions(cluster)("audit_cluster", EVENTS["audit_cluster"])
 
 
 class _OddTable:
@@ -189,15 +212,30 @@ def read_an_item(draw: Random) -> None:
 
 
 def take_a_step(draw: Random) -> None:
+    """Give a function a damaged input whose pointers lead to what a run stored; the lock of the input is held."""
     name = draw.choice(sorted(STEPS))
-    request = STEPS[name].parse(mutated(EVENTS[name], draw))
     cluster = governed()
-    if isinstance(request, PublishUsageRequest):
-        plan = cluster.documents.put("plans/x.json", plan_to_json(plan_quotas(cluster.snapshot(), mode="plan")), "")
-        request = request.model_copy(update={"plan": plan if request.plan else None})
-        cluster.publish_usage()(request)
-    elif isinstance(request, ReadSnapshotRequest):
-        ReadSnapshot(cluster.take_snapshot(), cluster.documents, cluster.state)(request)
+    cluster.documents.stored["policies/ml-cluster.yaml"] = yaml.safe_dump(DOCUMENT).encode()
+    call = Functions(cluster)
+    run(call, "run-1")
+    sample = json.loads(json.dumps(EVENTS[name]))
+    for kind in ("plan", "snapshot"):
+        if kind in sample:
+            key = max(key for key in cluster.documents.stored if key.startswith(f"{kind}s/"))
+            sample[kind] = {**sample[kind], "key": key, "sha256": sha256(cluster.documents.stored[key]).hexdigest()}
+    if "lockOwner" in sample:
+        cluster.state.lock[CLUSTER_ARN] = (sample["lockOwner"], sample["fencingToken"], None)
+    call(name, mutated(sample, draw))
+
+
+@dataclass
+class _OddCluster(GovernedCluster):
+    """Kueue's objects are as given, whatever quotas say."""
+
+    odd: KueueObjects = field(default_factory=KueueObjects)
+
+    def _kueue(self) -> KueueObjects:
+        return self.odd
 
 
 def look_at_odd_objects(draw: Random) -> None:
@@ -218,26 +256,29 @@ def look_at_odd_objects(draw: Random) -> None:
         kind: tuple(kept(item, trims.get(kind, trimmed)) for item in items) for kind, items in found.items()
     }
     cluster.kubernetes.node_objects = list(seen.pop("nodes"))
-    cluster.kubernetes.kueue = KueueObjects(**seen)
-    snapshot = snapshot_from_json(snapshot_to_json(take(CLUSTER_ARN, remember=True)))
-    match draw.randrange(3):
+    call = Functions(_OddCluster(**vars(cluster), odd=KueueObjects(**seen)))
+    match draw.randrange(4):
         case 0:
-            plan_to_json(plan_quotas(snapshot, mode="apply"))
+            run(call, "run-1", "apply")
         case 1:
-            measure_usage(cluster_usage(snapshot), snapshot.taken_at, lease_book(snapshot))
+            call("publish_usage", {"clusterArn": CLUSTER_ARN})
+        case 2:
+            call("estimate_starts", {"clusterArn": CLUSTER_ARN})
         case _:
-            audit = audit_of(cluster, take)
-            audit(AuditClusterRequest(cluster_arn=CLUSTER_ARN, run_id="run-1"))
+            call("audit_cluster", EVENTS["audit_cluster"])
+    snapshot = snapshot_from_json(snapshot_to_json(call.cluster.take_snapshot()(CLUSTER_ARN)))
     known = {"", *(node.name for node in before.nodes)}
     if [each.name in known for each in snapshot.unreadable_objects if each.kind == "Node"] == [True]:
         assert [node.name for node in snapshot.nodes if node_fault(node)] == [], "a node that is odd is no lost node"
 
 
 KINDS: Final[tuple[Callable[[Random], None], ...]] = (
-    take_an_event,
+    take_events,
+    take_an_order,
     read_a_document,
     plan_a_document,
     read_an_item,
+    read_the_table,
     take_a_step,
     read_what_was_stored,
     read_a_snapshot,

@@ -5,9 +5,9 @@ from typing import Any
 import boto3
 
 
-def governance_table() -> Any:
-    """Return an empty table `governance`; call it within `mock_aws`."""
-    return boto3.resource("dynamodb").create_table(
+def governance_table(service: Any = None) -> Any:
+    """Return an empty table `governance`; call it within `mock_aws`. `service`: a resource made there before."""
+    return (service or boto3.resource("dynamodb")).create_table(
         TableName="governance",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[

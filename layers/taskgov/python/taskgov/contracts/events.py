@@ -3,6 +3,7 @@
 `receive_event` calls `parse_event`. `docs/events.md` lists the forms, with what is documented and what is inferred.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,6 +102,14 @@ WHAT_LIMIT: Final = 200
 ORDERS: Final = "taskgov.orders"
 """Source of what the signed entry puts into the queue: its `by` is the caller whom AWS attests."""
 RUN_ORDERED: Final = "Run Ordered"
+
+
+def event_in(message: str) -> Any:
+    """Return the event in the body of a queue's message. Raises MalformedEventError for a body that is not JSON."""
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError) as error:
+        raise MalformedEventError(f"the message is not JSON: {error}") from error
 
 
 def parse_event(event: Mapping[str, Any], *, own_role_arn: str) -> Hint | Ignored:
