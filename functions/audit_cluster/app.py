@@ -5,7 +5,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from taskgov.bootstrap.audit_cluster import audit_cluster
-from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult
+from taskgov.contracts.steps import AuditClusterRequest, ClusterUnreadable
 from taskgov.observability import logger
 
 
@@ -14,6 +14,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     """Parse, audit_cluster, map. Raises the errors that docs/architecture.md lists for this function."""
     result = audit_cluster()(AuditClusterRequest.parse(event))
     logger.info(
-        "cluster audited" if isinstance(result, AuditClusterResult) else "cluster unreadable", extra=result.to_json()
+        "cluster unreadable" if isinstance(result, ClusterUnreadable) else "cluster audited", extra=result.to_json()
     )
     return result.to_json()

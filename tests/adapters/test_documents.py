@@ -1,6 +1,6 @@
 """One contract for the bucket and for its in-memory twin."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
@@ -108,7 +108,8 @@ def test_a_caching_bucket_is_sent_a_document_again_only_when_it_changed(monkeypa
         assert sent[-3:] == [200, 200, 200]
 
 
-def test_an_error_of_a_caching_bucket_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_that_is_gone_is_an_error_of_each_call() -> None:
+    """It is not the same as a bucket without documents: quotas would be planned as if there were none."""
     with mock_aws():
         client = boto3.client("s3")
         client.create_bucket(Bucket="bucket")
@@ -117,6 +118,13 @@ def test_an_error_of_a_caching_bucket_is_one(monkeypatch: pytest.MonkeyPatch) ->
         assert store.find("a") == b"x"
         client.delete_object(Bucket="bucket", Key="a")
         client.delete_bucket(Bucket="bucket")
-        with pytest.raises((NotFoundError, UpstreamError)):
-            store.put("a", b"y", "text/plain")
-        assert store.find("a") is None
+        calls: list[Callable[[], Any]] = [
+            lambda: store.put("a", b"y", "text/plain"),
+            lambda: store.find("a"),
+            lambda: store.find_version("a"),
+            lambda: store.policy("ml-cluster"),
+            store.policy_names,
+        ]
+        for call in calls:
+            with pytest.raises(UpstreamError, match="NoSuchBucket"):
+                call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -12,10 +13,11 @@ from taskgov.backends.plain_eks.objects import TRIES, delete_judged
 from taskgov.backends.plain_eks.quotas import KueueQuotas, _Cluster
 from taskgov.errors import ConflictError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig, SchedulerConfig
+from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig, SchedulerConfig
 from taskgov.kueue.ownership import MADE
 from taskgov.kueue.policy_record import POLICY, PolicyRecord
 from taskgov.kueue.record import RECORD, Reading, Record
+from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
 from tests.support.quota_store import ARN, G5, Edit, QuotaStoreContract, Rig
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from taskgov.ports import ClusterAccess
-    from taskgov.snapshot.unreadable import UnreadableObject
 
 
 class OverHttp:
@@ -85,6 +86,23 @@ def test_what_an_odd_queue_promises_is_not_known_and_the_error_names_it() -> Non
     told: list[UnreadableObject] = []
     assert cluster.quotas(told.append) == ()
     assert [each.kind for each in told] == ["ComputeQuota"]
+
+
+def test_a_quota_is_found_beside_an_odd_queue_of_another_team_and_may_be_the_odd_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    odd = UnreadableObject("ComputeQuota", "of ClusterQueue another", "spec.resourceGroups: 7 is not a list")
+    other = cast("ComputeQuota", SimpleNamespace(compute_quota_id=READING.quota_id("team-a")))
+
+    def quotas(_self: Any, _arn: str, on_unreadable: Any = None) -> tuple[ComputeQuota, ...]:
+        on_unreadable(odd)
+        return (other,)
+
+    monkeypatch.setattr(KueueQuotas, "quotas", quotas)
+    store = KueueQuotas(cast("Any", None), lambda _arn: InstanceTypeTable())
+    assert store.quota(READING.quota_id("team-a")) is other
+    with pytest.raises(UnreadableObjectError, match="of ClusterQueue another"):
+        store.quota(READING.quota_id("team-b"))
 
 
 def test_an_odd_object_beside_the_queues_is_missing_and_holds_up_nothing() -> None:

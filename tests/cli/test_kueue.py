@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import signal
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,12 @@ import yaml
 from kubernetes import client
 from typer.testing import CliRunner
 
-from taskgov.errors import NotFoundError
+from taskgov.backends.plain_eks.quotas import KueueQuotas
+from taskgov.errors import ConflictError, NotFoundError
 from taskgov.hyperpod.instance_types import InstanceTypeTable
-from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
+from taskgov.hyperpod.model import ActivationState, ComputeQuota, ComputeQuotaConfig
 from taskgov.kueue.record import RECORD, Reading
+from taskgov.snapshot.unreadable import UnreadableObject
 from taskgov_cli import kueue
 from taskgov_cli.kueue_objects import KueueObjectWriter
 from taskgov_cli.main import app
@@ -44,14 +47,15 @@ def policy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedCluster]:
-    """A cluster where somebody made the queue of team-a with kubectl."""
+    """A cluster where somebody made the queues of team-a and team-c with kubectl."""
     simulated = SimulatedCluster("plain", lambda: datetime(2026, 11, 20, 9, tzinfo=UTC))
     config = ComputeQuotaConfig.model_validate(
         {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "Count": 2}]}
     )
     reading = Reading(ARN, InstanceTypeTable(), "v1beta2")
-    for one in reading.rendered("team-a", config, 0, ActivationState.ENABLED).in_order():
-        simulated.apply_object(dict(one), "kubectl")
+    for team in ("team-a", "team-c"):
+        for manifest in reading.rendered(team, config, 0, ActivationState.ENABLED).in_order():
+            simulated.apply_object(dict(manifest), "kubectl")
     with ClusterApiServer(simulated.store, writes=simulated) as server:
 
         class Context:
@@ -77,8 +81,20 @@ def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
-def queue_of(cluster: SimulatedCluster) -> dict[str, Any]:
-    return cluster.store.get("clusterqueues", "hyperpod-ns-team-a-clusterqueue")
+def queue_of(cluster: SimulatedCluster, team: str = "team-a") -> dict[str, Any]:
+    return cluster.store.get("clusterqueues", f"hyperpod-ns-{team}-clusterqueue")
+
+
+def is_adopted(cluster: SimulatedCluster, team: str) -> bool:
+    return RECORD in queue_of(cluster, team)["metadata"].get("annotations", {})
+
+
+@pytest.fixture
+def of_both(policy: Path) -> Path:
+    """A document of team-a and team-c."""
+    teams = [{**DOCUMENT["teams"][0], "name": name} for name in ("team-a", "team-c")]  # type: ignore[index]
+    policy.write_text(yaml.safe_dump({**DOCUMENT, "teams": teams}))
+    return policy
 
 
 def test_without_yes_it_shows_what_would_be_adopted_and_writes_nothing(policy: Path, cluster: SimulatedCluster) -> None:
@@ -153,10 +169,67 @@ def test_an_edit_after_the_queue_was_read_stays(
     monkeypatch.setattr(KueueObjectWriter, "inspect", and_then_somebody_edits)
     result = run("adopt", policy, "--context", "here", "--yes")
     assert result.exit_code == 3
-    assert "changed after it was read" in result.stderr
+    assert "team-a: ClusterQueue hyperpod-ns-team-a-clusterqueue changed after it was read" in result.stderr
+    assert "Adopted: none." in result.stdout
     flavors = queue_of(cluster)["spec"]["resourceGroups"][0]["flavors"]
     assert {resource["nominalQuota"] for flavor in flavors for resource in flavor["resources"]} == {"1"}
     assert RECORD not in queue_of(cluster)["metadata"].get("annotations", {})
+
+
+def test_one_queue_that_is_not_adopted_holds_up_no_other(
+    of_both: Path, cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt = KueueQuotas.adopt
+
+    def refused(self: KueueQuotas, quota: ComputeQuota) -> None:
+        if quota.compute_quota_target.team_name == "team-a":
+            raise ConflictError("ClusterQueue changed after it was read: read it again")
+        adopt(self, quota)
+
+    monkeypatch.setattr(KueueQuotas, "adopt", refused)
+    result = run("adopt", of_both, "--context", "here", "--yes")
+    assert result.exit_code == 3
+    assert "Adopted: team-c." in result.stdout
+    assert "team-a: ClusterQueue changed after it was read" in result.stderr
+    assert (is_adopted(cluster, "team-a"), is_adopted(cluster, "team-c")) == (False, True)
+    monkeypatch.undo()
+
+
+def test_ctrl_c_ends_after_the_queue_that_is_being_adopted_and_the_next_command_adopts_the_others(
+    of_both: Path, cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt, interrupted = KueueQuotas.adopt, [True]
+
+    def and_then_ctrl_c(self: KueueQuotas, quota: ComputeQuota) -> None:
+        if interrupted:
+            interrupted.clear()
+            signal.raise_signal(signal.SIGINT)
+        adopt(self, quota)
+
+    monkeypatch.setattr(KueueQuotas, "adopt", and_then_ctrl_c)
+    result = run("adopt", of_both, "--context", "here", "--yes")
+    assert (result.exit_code, "Adopted: team-a." in result.stdout) == (3, True), result.output
+    assert "team-c: SIGINT ended the command" in result.stderr
+    assert (is_adopted(cluster, "team-a"), is_adopted(cluster, "team-c")) == (True, False)
+    again = run("adopt", of_both, "--context", "here", "--yes")
+    assert (again.exit_code, "Adopted: team-c." in again.stdout) == (0, True), again.output
+    assert is_adopted(cluster, "team-c")
+
+
+def test_a_queue_that_cannot_be_read_is_named_and_the_others_are_adopted(
+    policy: Path, cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quotas = KueueQuotas.quotas
+    odd = UnreadableObject("ComputeQuota", "of ClusterQueue team-c", "spec.resourceGroups: not a list")
+
+    def with_an_odd_queue(self: KueueQuotas, arn: str, on_unreadable: Any = None) -> tuple[ComputeQuota, ...]:
+        on_unreadable(odd)
+        return quotas(self, arn)
+
+    monkeypatch.setattr(KueueQuotas, "quotas", with_an_odd_queue)
+    result = run("adopt", policy, "--context", "here", "--yes")
+    assert (result.exit_code, is_adopted(cluster, "team-a")) == (0, True), result.output
+    assert "Left out: of ClusterQueue team-c: spec.resourceGroups: not a list" in result.stderr
 
 
 @pytest.mark.parametrize(

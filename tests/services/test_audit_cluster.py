@@ -12,12 +12,11 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from taskgov.audit.notices import TOLD
 from taskgov.audit.report import Report
-from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable, Pointer
+from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult, ClusterUnreadable, NothingToAudit, Pointer
 from taskgov.errors import (
     GovernanceError,
     InvalidRequestError,
     NotFoundError,
-    NothingToReadError,
     ThrottledError,
     UpstreamError,
 )
@@ -52,7 +51,9 @@ class Audited:
         assert isinstance(result, AuditClusterResult)
         return result
 
-    def ask(self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1") -> AuditClusterResult | ClusterUnreadable:
+    def ask(
+        self, cluster_arn: str = CLUSTER_ARN, run_id: str = "audit-1"
+    ) -> AuditClusterResult | ClusterUnreadable | NothingToAudit:
         use_case = AuditCluster(
             take_snapshot=self.cluster.take_snapshot(),
             documents=self.cluster.documents,
@@ -203,10 +204,10 @@ def test_the_report_shows_the_same_standing_as_the_metrics() -> None:
     assert report.pending[0].oldest_seconds == timedelta(minutes=10).total_seconds()
 
 
-def test_a_cluster_that_is_gone_is_an_error_and_one_that_cannot_be_read_is_an_answer() -> None:
+def test_of_a_cluster_that_is_gone_and_of_one_that_cannot_be_read_the_answer_says_why() -> None:
     world = a_calm_world()
-    with pytest.raises(NothingToReadError):
-        world.audit("arn:aws:sagemaker:us-east-1:111122223333:cluster/gone00000000")
+    gone = "arn:aws:sagemaker:us-east-1:111122223333:cluster/gone00000000"
+    assert world.ask(gone) == NothingToAudit(nothing_to_read=f"cluster {gone}")
     world.cluster.hyperpod.descriptions = [cluster_description(Orchestrator={"Slurm": {}})]
     answer = world.ask()
     assert isinstance(answer, ClusterUnreadable)

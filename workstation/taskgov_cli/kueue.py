@@ -26,21 +26,24 @@ from taskgov.kueue.render import manager_configuration
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
+from taskgov_cli.failures import sentence_of
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, print_parts
 from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter
-from taskgov_cli.output import NO, OK, AsJson, console, print_json
+from taskgov_cli.manual_lock import noting_signals
+from taskgov_cli.output import NO, OK, UNREACHABLE, AsJson, console, print_error, print_json
 from taskgov_cli.snapshots import TypedContext, reported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import ClusterRef, PolicyDocument
+    from taskgov.snapshot.unreadable import UnreadableObject
     from taskgov_cli.kueue_objects import FieldChange, Inspected
 
 PolicyDocumentFile = Annotated[
@@ -77,22 +80,45 @@ def adopt(
         if context and yes:
             _require_same_cluster(context, document.cluster)
         named = {team.name for team in document.teams}
+        odd: list[UnreadableObject] = []
         foreign = [
             quota
-            for quota in store.quotas(arn)
+            for quota in store.quotas(arn, odd.append)
             if quota.status == FOREIGN and quota.compute_quota_target.team_name in named.intersection(teams or named)
         ]
         changes = {quota.name: writer.inspect(ClusterAccess(arn), _objects(arn, quota, document)) for quota in foreign}
-        if yes:
-            for quota in foreign:
-                store.adopt(quota)
+        refused = _adopted(store, foreign) if yes else {}
     answer(
-        lambda: {"adopted": yes, "quotas": [_as_data(quota, changes[quota.name]) for quota in foreign]},
-        _shown(foreign, changes, adopted=yes),
+        lambda: {
+            "adopted": yes and not refused,
+            "quotas": [_as_data(quota, changes[quota.name], refused) for quota in foreign],
+            "unreadable": [str(queue) for queue in odd],
+        },
+        _shown(foreign, changes, refused, adopted=yes),
         form,
         as_json=as_json,
     )
-    raise typer.Exit(OK if yes or not foreign else NO)
+    for queue in odd:
+        console(stderr=True).print(f"Left out: {queue}", style="dim", soft_wrap=True, markup=False)
+    for team, why in refused.items():
+        print_error("NotAdopted", f"{team}: {why}")
+    raise typer.Exit(UNREACHABLE if refused else OK if yes or not foreign else NO)
+
+
+def _adopted(store: KueueQuotas, quotas: Iterable[ComputeQuota]) -> dict[str, str]:
+    """Adopt the quotas one by one; return by team why one was not. After Ctrl-C, no other is begun.
+
+    A queue gets its record last, so that one that was cut off is still foreign, and is adopted by the next command.
+    """
+    refused = {}
+    with noting_signals() as interruption:
+        for quota in quotas:
+            try:
+                interruption.check()
+                store.adopt(quota)
+            except GovernanceError as error:
+                refused[quota.compute_quota_target.team_name] = sentence_of(error)
+    return refused
 
 
 def kueue_config(
@@ -165,9 +191,11 @@ def _objects(arn: str, quota: ComputeQuota, document: PolicyDocument) -> tuple[d
     return rendered.in_order()
 
 
-def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, object]:
+def _as_data(quota: ComputeQuota, objects: Sequence[Inspected], refused: Mapping[str, str]) -> dict[str, object]:
+    team = quota.compute_quota_target.team_name
     return {
-        "team": quota.compute_quota_target.team_name,
+        "team": team,
+        "refused": refused.get(team),
         "quota": quota.compute_quota_config.to_api(),
         "objects": [
             {
@@ -185,7 +213,11 @@ def _as_data(quota: ComputeQuota, objects: Sequence[Inspected]) -> dict[str, obj
 
 
 def _shown(
-    quotas: Sequence[ComputeQuota], changes: Mapping[str, Sequence[Inspected]], *, adopted: bool
+    quotas: Sequence[ComputeQuota],
+    changes: Mapping[str, Sequence[Inspected]],
+    refused: Mapping[str, str],
+    *,
+    adopted: bool,
 ) -> Iterator[RenderableType]:
     rows = [
         (
@@ -202,7 +234,8 @@ def _shown(
     if not quotas:
         yield Text("All queues of the document's teams already belong to taskgov: nothing to adopt.")
     elif adopted:
-        yield Text("Adopted.")
+        done = [name for name in (quota.compute_quota_target.team_name for quota in quotas) if name not in refused]
+        yield Text(f"Adopted: {', '.join(done) or 'none'}.")
     else:
         yield Text("Nothing was written. Adopt them with --yes; the quotas stay as they are.")
 

@@ -65,7 +65,7 @@ def locked(place: Deployed, cluster_arn: str, owner: str) -> Iterator[Held]:
     a trace. Raises RefusedError while a run holds it, and where another stack governs the cluster; GovernanceError.
     """
     _refuse_beside_another(place, cluster_arn)
-    with _noting_signals() as interruption:
+    with noting_signals() as interruption:
         held = _take(place, cluster_arn, owner, interruption)
         try:
             yield held
@@ -87,7 +87,7 @@ def _refuse_beside_another(place: Deployed, cluster_arn: str) -> None:
 
 
 @contextmanager
-def _noting_signals() -> Iterator[Interruption]:
+def noting_signals() -> Iterator[Interruption]:
     """Note Ctrl-C and SIGTERM instead of ending during a write."""
     interruption = Interruption()
 

@@ -30,7 +30,7 @@ CONFLICT = frozenset(
         "ResourceInUseException",
     }
 )
-NOT_FOUND = frozenset({"404", "NotFound", "NoSuchBucket", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
+NOT_FOUND = frozenset({"404", "NotFound", "NoSuchKey", "ResourceNotFound", "ResourceNotFoundException"})
 LIMITS = frozenset({LIMIT_REACHED, "ServiceQuotaExceededException"})
 INVALID = frozenset({*LIMITS, "ValidationException", "ValidationError"})
 DENIED = frozenset({"AccessDenied", "AccessDeniedException"})

@@ -267,6 +267,13 @@ class ReportPointers(StepModel):
     html: Pointer
 
 
+class NothingToAudit(StepModel):
+    """The cluster was deleted since it was listed, or it has no Kueue and is not governed."""
+
+    nothing_to_read: str
+    """Why."""
+
+
 class AuditClusterResult(StepModel):
     cluster_name: str
     findings: int

@@ -16,6 +16,7 @@ from taskgov.contracts.steps import (
     AuditClusterRequest,
     AuditClusterResult,
     ClusterUnreadable,
+    NothingToAudit,
     Pointer,
     ReportPointers,
 )
@@ -48,18 +49,18 @@ class AuditCluster:
     failures: Failures = field(default_factory=Raised)
     """Where a page of a team that cannot be written is reported; without it, the audit fails."""
 
-    def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable:
-        """Return how many findings there are, the worst of them, and where the report is; or why it cannot be read.
-
-        Raises NothingToReadError for a cluster that is gone, or has no Kueue and is not governed.
+    def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable | NothingToAudit:
+        """Return how many findings there are, the worst of them, and where the report is; or why there is none.
 
         The cluster's own notice comes last: when it cannot be sent the audit fails, and its next try sends it. A topic
         of a team that cannot be notified does not fail the audit; the cluster's notice and a metric say so.
         """
         try:
             snapshot = self.take_snapshot(request.cluster_arn)
+        except NothingToReadError as error:
+            return NothingToAudit(nothing_to_read=str(error))
         except GovernanceError as error:
-            if isinstance(error, NothingToReadError) or not error.cluster_unreadable:
+            if not error.cluster_unreadable:
                 raise
             return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
         name = snapshot.cluster.name

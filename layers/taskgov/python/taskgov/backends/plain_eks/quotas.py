@@ -54,11 +54,14 @@ class KueueQuotas:
             return cluster.quotas(on_unreadable)
 
     def quota(self, compute_quota_id: str) -> ComputeQuota:
-        """Return one quota at its current version."""
+        """Return one quota at its current version. Raises UnreadableObjectError where its queue may be an odd one."""
         cluster_arn, _ = owner_of(compute_quota_id)
-        for quota in self.quotas(cluster_arn):
+        odd: list[UnreadableObject] = []
+        for quota in self.quotas(cluster_arn, odd.append):
             if quota.compute_quota_id == compute_quota_id:
                 return quota
+        if odd:
+            raise UnreadableObjectError(odd[0])
         raise NotFoundError(f"compute quota {compute_quota_id}: there is no ClusterQueue of it")
 
     def scheduler_config(
