@@ -20,9 +20,11 @@ from taskgov.errors import (
     ThrottledError,
     UpstreamError,
 )
+from taskgov.ports import Lock
 from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.team_pages import MOST_FAILED
+from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -213,6 +215,20 @@ def test_of_a_cluster_that_is_gone_and_of_one_that_cannot_be_read_the_answer_say
     assert isinstance(answer, ClusterUnreadable)
     assert re.search("InvalidRequestError: .*not orchestrated by EKS", answer.unreadable)
     assert world.cluster.documents.stored == {}
+
+
+def test_a_lock_that_cannot_be_read_is_a_finding_because_no_run_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_calm_world()
+    item = UnreadableItem(f"CLUSTER#{CLUSTER_ARN}", "STATE", "its lockExpires is soon, which is not a number")
+
+    def lock_of(_: str) -> Lock:
+        raise UnreadableItemError(item)
+
+    monkeypatch.setattr(world.cluster.state, "lock_of", lock_of)
+    report = report_from_json(world.cluster.documents.get(world.audit().report.json_))
+    (found,) = (finding for finding in report.findings if finding.code == "unreadable-lock")
+    assert "the item STATE of CLUSTER#" in found.because
+    assert found.because.endswith("so that no run starts")
 
 
 TEAM_A = "arn:aws:sns:us-east-1:111122223333:taskgov-team-a"

@@ -207,6 +207,7 @@ _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
         of_state.KUEUE_VERSION,
         of_state.KUEUE_VERSION_UNKNOWN,
         of_audit.QUEUE_DRIFT,
+        of_audit.UNREADABLE_LOCK,
     ),
     (_doctor, _history): (of_plan.MASS_LOSS, of_state.STATE_RESTORED),
     (_history,): (of_state.NO_PROGRESS,),

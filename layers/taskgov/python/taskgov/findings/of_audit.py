@@ -206,3 +206,11 @@ SERIES_CUT: Final = FindingKind(
     ),
     found_in=("services/series_cap.py",),
 )
+UNREADABLE_LOCK: Final = FindingKind(
+    code="unreadable-lock",
+    severity=Severity.ERROR,
+    means="the lock of the cluster cannot be read; it counts as held, so that no run starts",
+    sentence="{item}. The lock counts as held, so that no run starts",
+    remedy="correct the attribute in the table, or remove lockOwner and lockExpires; see docs/architecture.md",
+    found_in=("services/audit_cluster.py",),
+)

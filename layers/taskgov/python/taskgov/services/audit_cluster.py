@@ -21,6 +21,8 @@ from taskgov.contracts.steps import (
     ReportPointers,
 )
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, NothingToReadError, UpstreamError
+from taskgov.findings import Finding
+from taskgov.findings.of_audit import UNREADABLE_LOCK
 from taskgov.ports import DocumentStore, Meter, Notices, StateStore, TeamTopics
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.advise_quotas import AdviseQuotas
@@ -30,6 +32,7 @@ from taskgov.services.series_cap import series_findings
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
 from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.unreadable import UnreadableItemError
 
 KEY = "reports/{cluster}/{moment:%Y-%m-%dT%H%M%SZ}.{form}"
 HISTORY_KEY = "memory/{}/audits.json"
@@ -66,11 +69,12 @@ class AuditCluster:
         name = snapshot.cluster.name
         earlier = earlier_audits(self.documents, name, request.run_id)
         cut = series_findings(self.documents, name, snapshot.taken_at)
+        unlockable = self._unreadable_lock(snapshot.cluster.arn)
         report = audit_report(
             snapshot,
             earlier,
             topics=self.team_topics.begin_with,
-            beside=cut,
+            beside=(*cut, *unlockable),
             starts=task_starts(self.documents, snapshot),
             advice=self.advise(snapshot),
         )
@@ -88,6 +92,13 @@ class AuditCluster:
             worst=worst_severity(report.findings),
             report=pointers,
         )
+
+    def _unreadable_lock(self, cluster_arn: str) -> tuple[Finding, ...]:
+        try:
+            self.state.lock_of(cluster_arn)
+        except UnreadableItemError as error:
+            return (UNREADABLE_LOCK.about("lock", {"pk": error.item.pk}, item=error.item),)
+        return ()
 
     def _store(self, report: Report) -> ReportPointers:
         def put(form: str, body: bytes, content_type: str) -> Pointer:
