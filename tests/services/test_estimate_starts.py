@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import create_autospec
 
 import pytest
 
@@ -15,6 +16,7 @@ from taskgov.errors import UpstreamError
 from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, KeptEstimates
 from taskgov.quantities import GPU
 from taskgov.services.estimate_starts import SECONDS, EstimateStarts
+from taskgov.services.read_queue import ReadQueue
 from taskgov.services.work_record import RecordedWork
 from taskgov.snapshot.unreadable import UnreadableObject
 from taskgov.work.attempt import Attempt, End, Held
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov.ports import StoredVersion
-    from taskgov.snapshot.model import Snapshot
+    from taskgov.snapshot.model import ClusterFacts, Snapshot
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -76,11 +78,17 @@ class Looked:
     """What the processor's clock adds each time it is read."""
     used: float = 0.0
     error: Exception | None = None
+    unknown: Exception | None = None
 
-    def read(self, _cluster: str) -> Snapshot:
+    def read(self, _facts: ClusterFacts) -> Snapshot:
         if self.error is not None:
             raise self.error
         return self.snapshot
+
+    def describe(self, _cluster: str) -> ClusterFacts:
+        if self.unknown is not None:
+            raise self.unknown
+        return self.snapshot.cluster
 
     def clock(self) -> float:
         self.used += self.processor
@@ -94,7 +102,8 @@ class Looked:
     def look(self, after: timedelta = timedelta(), documents: Any = None) -> EstimateStartsResult:
         self.snapshot = replace(self.snapshot, taken_at=self.snapshot.taken_at + after)
         bucket: Any = documents or self.documents
-        reader: Any = self.read
+        reader = create_autospec(ReadQueue, instance=True, side_effect=self.read)
+        reader.describe.side_effect = self.describe
         use = EstimateStarts(reader, bucket, RecordedWork(bucket), self.failures, self.clock, keep_days=180)
         return use(EstimateStartsRequest(cluster_arn=CLUSTER_ARN))
 
@@ -290,6 +299,12 @@ def test_estimates_that_cannot_be_read_are_reported_and_begun_anew(looked: Looke
 
 def test_a_cluster_that_cannot_be_read_is_reported_and_no_failure_of_the_function(looked: Looked) -> None:
     looked.error = UpstreamError("the API is down")
+    assert looked.look() == EstimateStartsResult(unreadable=1)
+    assert looked.failures.reported == [(ML, "estimate when jobs start", "UpstreamError")]
+
+
+def test_a_cluster_that_cannot_be_described_is_reported_by_its_id(looked: Looked) -> None:
+    looked.unknown = UpstreamError("describe cluster: 500")
     assert looked.look() == EstimateStartsResult(unreadable=1)
     assert looked.failures.reported == [("abcdefghijkl", "estimate when jobs start", "UpstreamError")]
 

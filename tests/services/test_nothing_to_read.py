@@ -126,7 +126,7 @@ def test_a_governed_cluster_without_kueue_is_reported_by_its_measurement(governe
 
 def test_a_cluster_with_a_document_and_without_kueue_is_reported_by_its_estimates() -> None:
     world = World().with_document().lacks("kueue_objects", NO_KUEUE)
-    assert world.estimate() == [(CLUSTER_ARN.rpartition("/")[2], "estimate when jobs start", "KueueMissingError")]
+    assert world.estimate() == [("ml-cluster", "estimate when jobs start", "KueueMissingError")]
 
 
 def test_a_cluster_without_kueue_that_nothing_governs_is_no_failure() -> None:

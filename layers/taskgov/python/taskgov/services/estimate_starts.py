@@ -58,9 +58,9 @@ class EstimateStarts:
         """
         name = request.cluster_arn.rpartition("/")[2]
         try:
-            snapshot = self.read_queue(request.cluster_arn)
-            name = snapshot.cluster.name
-            return self._look(snapshot)
+            facts = self.read_queue.describe(request.cluster_arn)
+            name = facts.name
+            return self._look(self.read_queue(facts))
         except (NothingToReadError, ConflictError):  # it is gone; or another run at the same time was faster
             return EstimateStartsResult()
         except Exception as error:  # noqa: BLE001 - whatever a cluster does is its own; it is reported

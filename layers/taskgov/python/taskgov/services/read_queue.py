@@ -8,7 +8,7 @@ from taskgov.ports import Clock, ClusterAccess, ClusterBackend, DocumentStore, K
 from taskgov.services.nothing_to_read import describing, reading_of
 from taskgov.services.reading import reading
 from taskgov.services.take_snapshot import cluster_facts
-from taskgov.snapshot.model import Snapshot
+from taskgov.snapshot.model import ClusterFacts, Snapshot
 from taskgov.snapshot.readable import readable_kueue
 
 if TYPE_CHECKING:
@@ -24,16 +24,19 @@ class ReadQueue:
     clock: Clock
     documents: DocumentStore
 
-    def __call__(self, cluster: str) -> Snapshot:
+    def describe(self, cluster: str) -> ClusterFacts:
+        """Return what a cluster (ARN, or the name of a document) is. Raises NothingToReadError, GovernanceError."""
+        with describing(cluster):
+            return cluster_facts(self.backends.describe_cluster(cluster))
+
+    def __call__(self, facts: ClusterFacts) -> Snapshot:
         """Return a snapshot without nodes, quotas and records. Raises InvalidRequestError without EKS, GovernanceError.
 
         What cannot be read of it is left out, and named.
         """
         odd: list[UnreadableObject] = []
-        with describing(cluster):
-            facts = cluster_facts(self.backends.describe_cluster(cluster))
-            if facts.eks_arn is None:
-                raise InvalidRequestError(f"cluster {facts.name} is not orchestrated by EKS: it has no queue of Kueue")
+        if facts.eks_arn is None:
+            raise InvalidRequestError(f"cluster {facts.name} is not orchestrated by EKS: it has no queue of Kueue")
         access, taken_at = ClusterAccess(facts.eks_arn), self.clock.now()
         with reading_of(facts, "list Kueue's objects", lambda: self.documents.policy(facts.name) is not None):
             kueue, unread = readable_kueue(self.kubernetes.kueue_objects(access))
