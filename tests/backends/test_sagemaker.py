@@ -46,6 +46,14 @@ def sagemaker(stub: Stubber) -> HyperPodEks:
     return HyperPodEks(cast("SageMakerClient", stub.client))
 
 
+@pytest.mark.parametrize("name", ["ml_cluster", "ml-", "x" * 64, "notes.v2"])
+def test_a_name_that_only_other_clusters_can_have_is_not_found_without_a_call(
+    sagemaker: HyperPodEks, name: str
+) -> None:
+    with pytest.raises(NotFoundError, match=f"^cluster {name}: a HyperPod cluster cannot have this name$"):
+        sagemaker.describe_cluster(name)
+
+
 def group(name: str, **more: Any) -> dict[str, Any]:
     return {"InstanceGroupName": name, "CurrentCount": 2, "TargetCount": 2, **more}
 

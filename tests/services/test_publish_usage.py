@@ -426,6 +426,18 @@ def test_a_run_that_is_published_again_after_it_notified_people_does_not_notify_
     assert [subject for subject, _ in world.notices.sent] == ["taskgov: quota changes unfinished on ml-cluster"]
 
 
+def test_a_notice_that_no_try_of_its_run_could_send_is_sent_by_the_next_run() -> None:
+    world = a_world()
+    world.notices.fails = UpstreamError("SNS does not answer")
+    first = the_end(world, "failed", error="UpstreamError: list nodes: 503")
+    for _ in range(4):
+        with pytest.raises(UpstreamError, match="SNS does not answer"):
+            world.publish(first)
+    world.notices.fails = None
+    world.publish(first.model_copy(update={"run_id": "run-2"}))
+    assert [subject for subject, _ in world.notices.sent] == ["taskgov: run failed on ml-cluster"]
+
+
 def test_a_notice_that_cannot_be_confirmed_is_sent_and_the_fault_is_reported() -> None:
     world = Published(GovernedCluster(state=UnconfirmableState()))
     world.use_case(the_end(world, "unfinished", error="ThrottledError: slow down"))

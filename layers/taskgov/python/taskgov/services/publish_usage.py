@@ -36,6 +36,8 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.cluster_usage import ClusterUsage, cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
 
+NOTICE: Final = "notice"
+"""Who claims a notice to people."""
 STARVED_NAMED: Final = 10
 """Starved teams that the metric's log line names."""
 
@@ -230,7 +232,8 @@ class PublishUsage:
         self.state.record_run(record_of(end))
         self.bus.publish(*event_of(end))
         notice = notice_of(end)
-        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=end.run_id):
+        # Claimed by the same name in each run: until it is confirmed as sent, the next run that has it to send sends it.
+        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=NOTICE):
             self.notices.send(notice.subject, notice.text)
             self._confirm(end, notice.identity)
 

@@ -10,6 +10,7 @@ from taskgov.adapters.errors import translated
 from taskgov.backends.hyperpod_eks.sent import keep_what_was_sent, with_unknown_members
 from taskgov.backends.hyperpod_eks.training_plans import training_plans_of
 from taskgov.errors import NotFoundError, UpstreamError
+from taskgov.hyperpod.limits import ENTITY_NAME, matcher
 from taskgov.hyperpod.model import (
     ClusterSchedulerConfig,
     ComputeQuota,
@@ -67,7 +68,13 @@ class HyperPodEks:
         return True
 
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
-        """Return DescribeCluster's answer."""
+        """Return DescribeCluster's answer.
+
+        Raises NotFoundError without a call for a name that only other clusters can have, such as `ml_cluster`: SageMaker
+        refuses it as invalid.
+        """
+        if not cluster.startswith("arn:") and not matcher(ENTITY_NAME.pattern)(cluster):
+            raise NotFoundError(f"cluster {cluster}: a HyperPod cluster cannot have this name")
         with translated(f"describe cluster {cluster}"):
             return self._client.describe_cluster(ClusterName=cluster)
 
