@@ -1,4 +1,4 @@
-"""A manual command that Ctrl-C or SIGTERM ends: what it wrote is on record, its lock is free, and a run repairs."""
+"""A manual command that Ctrl-C, SIGTERM or SIGHUP ends: what it wrote is on record, its lock is free, and a run repairs."""
 
 import os
 import signal
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from taskgov.services.apply_change import ApplyChange
+from taskgov_cli.manual_lock import noting_signals
 from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, state, taskgov
@@ -27,6 +28,22 @@ def test_a_rollback_that_ctrl_c_ends_leaves_a_record_frees_its_lock_and_is_repai
 @in_a_fork
 def test_a_rollback_that_sigterm_ends_does_the_same(applied: World) -> None:
     _interrupt(applied, signal.SIGTERM)
+
+
+@in_a_fork
+def test_a_rollback_whose_terminal_is_closed_does_the_same(applied: World) -> None:
+    _interrupt(applied, signal.SIGHUP)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As `nohup` starts a command."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with noting_signals() as interruption:
+            os.kill(os.getpid(), signal.SIGHUP)
+            interruption.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def _interrupt(applied: World, number: signal.Signals) -> None:

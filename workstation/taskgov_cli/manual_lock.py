@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from taskgov import keys
 from taskgov.adapters.clock import SystemClock
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     from taskgov_cli.deployed import Deployed
 
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class InterruptedByPersonError(GovernanceError):
-    """Ctrl-C or SIGTERM came: nothing more is written; what was written stands until the next run."""
+    """Ctrl-C, SIGTERM or SIGHUP came: nothing more is written; what was written stands until the next run."""
 
 
 @dataclass(slots=True)
@@ -88,13 +90,14 @@ def _refuse_beside_another(place: Deployed, cluster_arn: str) -> None:
 
 @contextmanager
 def noting_signals() -> Iterator[Interruption]:
-    """Note Ctrl-C and SIGTERM instead of ending during a write."""
+    """Note Ctrl-C, SIGTERM and SIGHUP (the terminal is closed) instead of ending during a write."""
     interruption = Interruption()
 
     def note(number: int, _frame: object) -> None:
         interruption.signal_name = signal.Signals(number).name
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    caught = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # as with nohup
+    before = {number: signal.signal(number, note) for number in caught}
     try:
         yield interruption
     finally:
