@@ -1,4 +1,4 @@
-"""A manual command that Ctrl-C, SIGTERM or SIGHUP ends: what it wrote is on record, its lock is free, and a run repairs."""
+"""A manual command that a signal ends: what it wrote is on record, its lock is free, and a run repairs."""
 
 import os
 import signal

@@ -232,7 +232,7 @@ class PublishUsage:
         self.state.record_run(record_of(end))
         self.bus.publish(*event_of(end))
         notice = notice_of(end)
-        # Claimed by the same name in each run: until it is confirmed as sent, the next run that has it to send sends it.
+        # Claimed under one name by all runs: until it is confirmed as sent, the next run that has it sends it.
         if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=NOTICE):
             self.notices.send(notice.subject, notice.text)
             self._confirm(end, notice.identity)

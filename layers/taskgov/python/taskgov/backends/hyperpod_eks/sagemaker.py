@@ -70,8 +70,8 @@ class HyperPodEks:
     def describe_cluster(self, cluster: str) -> Mapping[str, Any]:
         """Return DescribeCluster's answer.
 
-        Raises NotFoundError without a call for a name that only other clusters can have, such as `ml_cluster`: SageMaker
-        refuses it as invalid.
+        Raises NotFoundError without a call for a name that no HyperPod cluster can have, such as `ml_cluster`:
+        SageMaker refuses it as invalid.
         """
         if not cluster.startswith("arn:") and not matcher(ENTITY_NAME.pattern)(cluster):
             raise NotFoundError(f"cluster {cluster}: a HyperPod cluster cannot have this name")
