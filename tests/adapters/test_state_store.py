@@ -324,6 +324,12 @@ def test_what_was_confirmed_is_not_counted_again_by_who_counted_it(store: StateS
     assert store.was_counted(CLUSTER_ARN, "uid-1")
 
 
+def test_what_was_counted_and_not_done_is_counted_by_the_next_caller(store: StateStore) -> None:
+    assert store.count_once(CLUSTER_ARN, "uid-1", NOON, by="a")
+    store.reopen_once(CLUSTER_ARN, "uid-1", NOON)
+    assert [store.count_once(CLUSTER_ARN, "uid-1", NOON, by=run) for run in ("b", "a", "b")] == [True, False, True]
+
+
 def test_what_was_counted_can_be_asked_without_counting(store: StateStore) -> None:
     assert not store.was_counted(CLUSTER_ARN, "uid-1")
     assert store.count_once(CLUSTER_ARN, "uid-1", NOON)

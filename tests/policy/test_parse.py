@@ -439,6 +439,17 @@ def test_the_api_takes_only_its_own_form_of_arn(arn: str) -> None:
     assert rule.startswith("must be the ARN of a HyperPod cluster")
 
 
+@pytest.mark.parametrize("name", ["ml_cluster", "ml-", "M" * 100])
+def test_an_eks_cluster_without_hyperpod_has_a_name_of_eks(name: str) -> None:
+    arn = f"arn:aws:eks:us-east-1:111122223333:cluster/{name}"
+    assert parsed(changed("cluster", to={"name": name, "arn": arn, "backend": "kueue"})).violations == ()
+    (violation,) = parsed(changed("cluster", to={"name": name, "arn": ARN})).violations
+    assert (violation.path, violation.rule.partition(" (")[0]) == (
+        "cluster.name",
+        "must be letters, digits and hyphens, with no hyphen at either end",
+    )
+
+
 def test_a_cluster_of_plain_eks_has_its_own_arn_and_plain_instance_types() -> None:
     document = changed(
         "cluster", to={"name": "ml", "arn": "arn:aws:eks:us-east-1:111122223333:cluster/ml", "backend": "kueue"}

@@ -85,6 +85,18 @@ def preempted() -> Told:
     return told
 
 
+def test_an_event_names_twenty_resources_accelerators_first() -> None:
+    """A job may request thousands: with all of them its event is refused, and with it those of its call."""
+    told = preempted()
+    containers = told.cluster.workloads[-1]["spec"]["podSets"][0]["template"]["spec"]["containers"]
+    containers[0]["resources"]["requests"].update({f"a.example.com/{number:05}": "1" for number in range(8000)})
+    assert told.look() == ()
+    [(_, detail)] = told.bus.published
+    assert len(detail["asks"]) == 20
+    assert detail["asks"]["nvidia.com/gpu"] == "2"
+    assert len(json.dumps(detail)) < 10_000
+
+
 def test_a_preemption_is_an_event_and_a_notice_in_both_forms() -> None:
     told = preempted()
     assert told.look() == ()

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from taskgov.contracts.events import Hint, Subject, parse_event
+from taskgov.services.receive_event import execution_name
+from taskgov_embedded.stepfunctions.expressions import evaluate
 from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.statemachines.conftest import (
     CLUSTER,
@@ -20,6 +22,7 @@ from tests.statemachines.conftest import (
     planned,
     pointer,
 )
+from tests.statemachines.machines import definition
 
 ANOTHER = "arn:aws:states:us-east-1:111122223333:execution:reconcile:another"
 NOW = 1795165200
@@ -648,12 +651,40 @@ def test_a_plan_that_time_alone_will_change_is_looked_at_again_then(world: World
     world.steps["PlanQuotas"] = in_turn(planned("nothing-to-do", recheckAt="2026-11-20T09:20:00Z"))
     assert world.run().error is None
     (schedule,) = world.schedules
-    assert (schedule["Name"], schedule["GroupName"]) == ("recheck-abcdefghijkl", "schedules")
+    assert schedule["Name"].startswith("recheck-abcdefghijkl-")
+    assert schedule["GroupName"] == "schedules"
     assert schedule["ScheduleExpression"] == "at(2026-11-20T09:20:00)"
     assert schedule["ActionAfterCompletion"] == "DELETE"
     hint = parse_event(json.loads(schedule["Target"]["Input"]), own_role_arn="")
     assert isinstance(hint, Hint)
     assert hint.subject == Subject(cluster_arn=CLUSTER)
+
+
+SCHEDULING = ("Look again then", "Look again at another time")
+
+
+@pytest.mark.parametrize("state", SCHEDULING)
+def test_clusters_whose_long_names_begin_alike_have_schedules_of_their_own(state: str) -> None:
+    long = "arn:aws:eks:us-east-1:111122223333:cluster/" + 90 * "a"
+    name = definition("reconcile")["States"][state]["Arguments"]["Name"].removeprefix("{%").removesuffix("%}")
+    names = [evaluate(name, {"clusterArn": long + end}) for end in ("-east", "-west")]
+    assert len({*names}) == 2
+    assert {len(each) for each in names} == {64}, "more is refused"
+
+
+@pytest.mark.parametrize("state", SCHEDULING)
+def test_the_rechecks_of_two_runs_start_executions_of_different_names(state: str) -> None:
+    """Also where a restored table counts a generation again: a name that was used starts nothing."""
+    given = definition("reconcile")["States"][state]["Arguments"]["Target"]["Input"].strip()
+    known = {"clusterArn": CLUSTER, "recheckAt": "2026-11-20T09:20:00Z"}
+    names = set()
+    for run in ("ml-cluster-7-0d1c2b3a", "ml-cluster-7-8ad3f1c2"):
+        event = evaluate(given.removeprefix("{%").removesuffix("%}"), known | {"runId": run})
+        hint = parse_event(json.loads(event), own_role_arn="")
+        assert isinstance(hint, Hint)
+        assert hint.cause.event_id.endswith(run)
+        names.add(execution_name("ml-cluster", 8, hint.cause))
+    assert len(names) == 2
 
 
 def test_a_moment_that_has_come_by_now_is_a_minute_away(world: World) -> None:

@@ -464,13 +464,16 @@ class InMemoryState:
 
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
         key = (cluster_arn, identity)
-        if key in self.counted:
+        if key in self.counted and self.counted[key] != "open":
             return by is not None and self.counted[key] == by
         self.counted[key] = by
         return True
 
     def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
         self.counted[cluster_arn, identity] = None
+
+    def reopen_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        self.counted[cluster_arn, identity] = "open"
 
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         return (cluster_arn, identity) in self.counted

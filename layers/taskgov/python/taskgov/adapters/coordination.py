@@ -23,6 +23,9 @@ KEPT_DAYS = 400
 ONCE_DAYS = 30
 """Longer than what is counted once can come again: preemptions of the last day, notices of the day."""
 
+OPEN = "open"
+"""Who counted what has to be done again."""
+
 
 class Coordination(TableItems):
     """The part of the `StateStore` port that decides who acts."""
@@ -124,13 +127,13 @@ class Coordination(TableItems):
             raise LockLostError(f"{owner} with token {fencing_token} no longer holds the lock of {cluster_arn}")
 
     def count_once(self, cluster_arn: str, identity: str, now: datetime, *, by: str | None = None) -> bool:
-        """Return True the first time an identity is seen, and whenever the same `by` calls again."""
+        """Return True the first time an identity is seen or reopened, and whenever the same `by` calls again."""
         try:
             self._put(
                 _counted(cluster_arn, identity, now, by or ""),
-                ConditionExpression="attribute_not_exists(pk) OR (#by = :by AND #by <> :nobody)",
+                ConditionExpression="attribute_not_exists(pk) OR #by = :open OR (#by = :by AND #by <> :nobody)",
                 ExpressionAttributeNames={"#by": "by"},
-                ExpressionAttributeValues={":by": by or "", ":nobody": ""},
+                ExpressionAttributeValues={":by": by or "", ":nobody": "", ":open": OPEN},
             )
         except ConflictError:
             return False
@@ -139,6 +142,10 @@ class Coordination(TableItems):
     def confirm_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
         """Keep that it is done: nobody counts it again."""
         self._put(_counted(cluster_arn, identity, now, by=""))
+
+    def reopen_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        """Keep that it was not done: whoever calls next counts it."""
+        self._put(_counted(cluster_arn, identity, now, by=OPEN))
 
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         """Return whether an identity was counted, strongly consistent."""

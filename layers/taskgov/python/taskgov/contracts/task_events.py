@@ -26,7 +26,9 @@ class _OfTask(_OfTeam):
     workload: str = Field(description="The name of its Workload.")
     priority_class: str | None = None
     priority: int
-    asks: dict[str, str] = Field(description="Resource to quantity, over all pods, as Kubernetes writes it.")
+    asks: dict[str, str] = Field(
+        description="Resource to quantity, over all pods, as Kubernetes writes it; at most 20."
+    )
 
 
 class TaskPreempted(_OfTask):

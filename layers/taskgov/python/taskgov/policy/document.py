@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from taskgov.findings import Severity
 from taskgov.hyperpod.instance_types import InstanceResources, InstanceTypeTable
-from taskgov.hyperpod.limits import ENTITY_NAME, WEIGHT, Length
+from taskgov.hyperpod.limits import WEIGHT, Length
 from taskgov.hyperpod.model import ComputeQuotaConfig, SchedulerConfig
 from taskgov.policy.backends import Backend
 from taskgov.policy.base import (
@@ -37,7 +37,7 @@ from taskgov.policy.notices import NoticeRules, TeamNotices
 class ClusterRef(PolicyModel):
     """Which cluster, and who keeps its quotas."""
 
-    name: Annotated[str, ENTITY_NAME, Length(1, 63)]
+    name: Annotated[str, Length(1, 100)]
     arn: Annotated[str, Field(max_length=256)]
     backend: Backend = Backend.SAGEMAKER
 

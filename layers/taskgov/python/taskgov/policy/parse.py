@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from taskgov.findings import Finding
 from taskgov.findings.of_document import NO_TEAMS, TEAM_WITHOUT_PROMISE
 from taskgov.hyperpod.cluster_arn import EKS_ARN
-from taskgov.hyperpod.limits import CLUSTER_ARN, CheckLimits, matcher
+from taskgov.hyperpod.limits import CLUSTER_ARN, ENTITY_NAME, CheckLimits, matcher
 from taskgov.policy.backends import EKS_BACKENDS
 from taskgov.policy.cluster import eks_arn_in, names_eks_backend
 from taskgov.policy.document import PolicyDocument
@@ -104,7 +104,7 @@ def _parse(given: dict[str, Any], violations: list[Violation]) -> ParsedPolicy:
         return path_of(remains.original(location))
 
     draft = Draft(document, _team_names(data))
-    asked = chain(_arn_rule(document, given), broken_rules(draft), broken_notice_rules(draft))
+    asked = chain(_cluster_rule(document, given), broken_rules(draft), broken_notice_rules(draft))
     refused = [violation.path for violation in violations]
 
     def has_refused(path: str) -> bool:
@@ -202,8 +202,8 @@ def _as_written(location: Location, weights: set[int]) -> Location:
     return location[:-1] if location[-1:] == ("[key]",) else location
 
 
-def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
-    """Ask for the ARN of what the backend writes to: the HyperPod cluster, or the EKS cluster of that name."""
+def _cluster_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
+    """Ask for name and ARN of what the backend writes to: the HyperPod cluster, or the EKS cluster of that name."""
     cluster = document.cluster
     said = given.get("cluster")
     if not isinstance(said, dict) or said.get("backend", cluster.backend) != cluster.backend:
@@ -215,13 +215,17 @@ def _arn_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broken]:
             return [Broken(("cluster", "arn"), cluster.arn, rule)]
         rule = f"must be the EKS cluster's: {eks['name']}"
         return [] if eks["name"] == cluster.name else [Broken(("cluster", "name"), cluster.name, rule)]
+    broken = []
+    if not matcher(ENTITY_NAME.pattern)(cluster.name):
+        rule = f"must be {ENTITY_NAME.meaning} ({ENTITY_NAME.pattern})"
+        broken.append(Broken(("cluster", "name"), cluster.name, rule))
     if matcher(CLUSTER_ARN.pattern)(cluster.arn):
-        return []
+        return broken
     rule = f"must be {CLUSTER_ARN.meaning} ({CLUSTER_ARN.pattern})"
     if eks is not None:
         named = " or ".join(f"`backend: {backend}`" for backend in EKS_BACKENDS)
         rule = f"is an EKS cluster's: without HyperPod say {named}, with it give the HyperPod cluster's ARN"
-    return [Broken(("cluster", "arn"), cluster.arn, rule)]
+    return [*broken, Broken(("cluster", "arn"), cluster.arn, rule)]
 
 
 def _team_names(data: dict[str, Any]) -> frozenset[str]:

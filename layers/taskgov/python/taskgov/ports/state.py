@@ -153,6 +153,10 @@ class StateStore(Protocol):
         """Keep that what was counted is done: from now on `count_once` is False to who asked first, too."""
         ...
 
+    def reopen_once(self, cluster_arn: str, identity: str, now: datetime) -> None:
+        """Keep that what was counted was not done: `count_once` is True to the next caller."""
+        ...
+
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         """Return whether an identity was counted (strongly consistent)."""
         ...

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from taskgov.contracts.task_events import TaskEvent, TaskPreempted, TaskWaiting, TeamStarved
 from taskgov.policy.notices import NoticeRules, Occasion
-from taskgov.quantities import format_quantity
+from taskgov.quantities import format_quantity, is_accelerator
 from taskgov.scheduling.instants import instant, moment
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.starved import Starved
@@ -19,6 +19,8 @@ from taskgov.usage.workloads import Preemption, preemptions_of
 
 RECENT: Final = timedelta(days=1)
 """Older preemptions are neither counted nor reported: the table keeps reported ones for much longer."""
+MOST_ASKED: Final = 20
+"""Resources that an event names, accelerators first. EventBridge refuses a call above 256 KiB, with all its events."""
 OCCASIONS: Final[Mapping[type[TaskEvent], Occasion]] = {
     TaskPreempted: Occasion.PREEMPTED,
     TaskWaiting: Occasion.WAITING,
@@ -138,4 +140,7 @@ def _asks(workload: WorkloadFacts) -> dict[str, str]:
     for pods in workload.asks:
         for resource, amount in pods.requests:
             total[resource] = total.get(resource, 0) + pods.count * amount
-    return {resource: format_quantity(resource, amount) for resource, amount in sorted(total.items()) if amount}
+    asked = sorted(
+        (name for name, amount in total.items() if amount), key=lambda name: (not is_accelerator(name), name)
+    )
+    return {name: format_quantity(name, total[name]) for name in sorted(asked[:MOST_ASKED])}

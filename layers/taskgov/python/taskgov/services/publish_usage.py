@@ -36,8 +36,6 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.cluster_usage import ClusterUsage, cluster_usage
 from taskgov.usage.starved import Starved, starved_teams
 
-NOTICE: Final = "notice"
-"""Who claims a notice to people."""
 STARVED_NAMED: Final = 10
 """Starved teams that the metric's log line names."""
 
@@ -232,10 +230,20 @@ class PublishUsage:
         self.state.record_run(record_of(end))
         self.bus.publish(*event_of(end))
         notice = notice_of(end)
-        # Claimed under one name by all runs: until it is confirmed as sent, the next run that has it sends it.
-        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=NOTICE):
-            self.notices.send(notice.subject, notice.text)
+        if notice and self.state.count_once(end.cluster_arn, notice.identity, end.ended_at, by=end.run_id):
+            try:
+                self.notices.send(notice.subject, notice.text)
+            except Exception:
+                self._reopen(end, notice.identity)
+                raise
             self._confirm(end, notice.identity)
+
+    def _reopen(self, end: EndOfRun, identity: str) -> None:
+        """Let the next run that has the notice send it, should no retry of this one do so."""
+        try:
+            self.state.reopen_once(end.cluster_arn, identity, end.ended_at)
+        except GovernanceError as error:
+            self.failures.report(end.cluster_name, "record that people were not notified", error)
 
     def _confirm(self, end: EndOfRun, identity: str) -> None:
         """Record that people were notified: when a later step fails, a retry sends no second notice."""
