@@ -216,7 +216,7 @@ def _cluster_rule(document: PolicyDocument, given: dict[str, Any]) -> list[Broke
         rule = f"must be the EKS cluster's: {eks['name']}"
         return [] if eks["name"] == cluster.name else [Broken(("cluster", "name"), cluster.name, rule)]
     broken = []
-    if not matcher(ENTITY_NAME.pattern)(cluster.name):
+    if eks is None and not matcher(ENTITY_NAME.pattern)(cluster.name):
         rule = f"must be {ENTITY_NAME.meaning} ({ENTITY_NAME.pattern})"
         broken.append(Broken(("cluster", "name"), cluster.name, rule))
     if matcher(CLUSTER_ARN.pattern)(cluster.arn):
