@@ -2,19 +2,17 @@
 
 import gc
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from taskgov.policy.notices import NoticeRules
-from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_workload
 from taskgov.services.happenings import happenings
 from taskgov.snapshot.derived import once
-from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
 from taskgov.usage import workload_facts
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import starved_teams
+from taskgov.usage.workload_facts import WorkloadFacts, facts_of
 from tests.support.clusters import GovernedCluster
 
 
@@ -41,12 +39,12 @@ def test_a_minute_reads_each_workload_once(monkeypatch: pytest.MonkeyPatch) -> N
         cluster.with_waiting(f"waits-{number}", "team-a", gpus=8)
     read = list[str]()
 
-    def counted(item: Any, *more: Any) -> Workload:
-        found = read_workload(item, *more)
+    def counted(item: KubernetesObject) -> WorkloadFacts:
+        found = facts_of(item)
         read.append(found.name)
         return found
 
-    monkeypatch.setattr(workload_facts, "read_workload", counted)
+    monkeypatch.setattr(workload_facts, "facts_of", counted)
     snapshot = cluster.snapshot()
     cluster_usage(snapshot, with_loans=False)
     starved_teams(snapshot)

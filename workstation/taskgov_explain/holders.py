@@ -9,7 +9,7 @@ from taskgov.scheduling import Admission, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.quota_usage import usage_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Holder:
 def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Holder, ...]:
     """Return who has quota or holds anything of these flavors and resources; by instance type, the largest first."""
     wanted = set(keys)
-    lines = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
+    lines = usage_in(snapshot.kueue).lines
     running = _running(snapshot.kueue.workloads)
     found = (
         Holder(
