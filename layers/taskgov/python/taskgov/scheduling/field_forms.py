@@ -1,6 +1,7 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The forms of fields that many objects have: amounts, moments, names, metadata, conditions, taints, selectors."""
 
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -10,12 +11,14 @@ from taskgov.scheduling.instants import instant, moment
 from taskgov.scheduling.matching import is_integer
 
 
+@lru_cache(maxsize=4096)
 def _amount(quantity: str | float) -> str | float:
     if parse(CPU, quantity) < 0:
         raise ValueError("an amount is not below 0")
     return quantity
 
 
+@lru_cache(maxsize=4096)
 def _moment(text: str) -> str:
     moment(instant(text))
     return text
