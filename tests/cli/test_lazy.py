@@ -53,7 +53,7 @@ def test_the_list_of_commands_imports_none_of_them(arguments: list[str]) -> None
 
 def test_a_question_about_a_file_waits_neither_for_aws_nor_for_the_planner() -> None:
     modules = imported("status", "-s", "examples/snapshot.json")
-    assert of(modules, *REACHES_AWS, *EMBEDDED) == []
+    assert of(modules, *REACHES_AWS, *EMBEDDED, "yaml") == []
     assert of(modules, "taskgov.allocation.planner", "taskgov.policy.parse", "taskgov.audit", "taskgov.services") == []
     assert len(of(modules, "taskgov_cli")) <= 14
 

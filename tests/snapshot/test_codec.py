@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -5,7 +6,7 @@ import pytest
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ResourceSharingConfig
-from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json
+from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json, snapshot_with_members
 from taskgov.snapshot.model import (
     BudgetUse,
     ClusterFacts,
@@ -114,6 +115,18 @@ def test_a_moment_is_the_same_in_every_zone() -> None:
 
 def test_another_snapshot_has_another_digest() -> None:
     assert snapshot_sha256(full()) != snapshot_sha256(replace(full(), taken_at=datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize("place", ["taken_at", "takenAt"])
+def test_a_time_without_a_zone_is_refused_in_either_form(place: str) -> None:
+    with pytest.raises(ValueError, match="timezone info"):
+        snapshot_from_json(json.dumps({"cluster": {"name": "c", "arn": "a"}, place: "2026-11-20T09:00"}).encode())
+
+
+def test_members_that_a_snapshot_does_not_have_are_given_beside_it() -> None:
+    members = {"cluster": {"name": "c", "arn": "a"}, "takenAt": "2026-11-20T09:00Z", "release": "v9"}
+    text = json.dumps(members).encode()
+    assert snapshot_with_members(text) == (snapshot_from_json(text), members)
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"cluster":{"name":"c","arn":"a"},"taken_at":"noon"}'])

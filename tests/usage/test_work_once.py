@@ -1,20 +1,24 @@
 """A look at a cluster reads each workload as rarely as it can: the counts, not the time."""
 
 import gc
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from taskgov.allocation.loaded import loaded_from
+from taskgov.allocation.projection import model_of
 from taskgov.policy.notices import NoticeRules
-from taskgov.scheduling.objects import Workload
-from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.workload_forms import WorkloadForm
 from taskgov.services.happenings import happenings
 from taskgov.snapshot.derived import once
-from taskgov.snapshot.model import KueueObjects
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.readable import readable_kueue
 from taskgov.usage import workload_facts
 from taskgov.usage.cluster_usage import cluster_usage
 from taskgov.usage.starved import starved_teams
+from taskgov.usage.workload_facts import WorkloadFacts, facts_of
 from tests.support.clusters import GovernedCluster
 
 
@@ -41,17 +45,41 @@ def test_a_minute_reads_each_workload_once(monkeypatch: pytest.MonkeyPatch) -> N
         cluster.with_waiting(f"waits-{number}", "team-a", gpus=8)
     read = list[str]()
 
-    def counted(item: Any, *more: Any) -> Workload:
-        found = read_workload(item, *more)
+    def counted(item: KubernetesObject) -> WorkloadFacts:
+        found = facts_of(item)
         read.append(found.name)
         return found
 
-    monkeypatch.setattr(workload_facts, "read_workload", counted)
+    monkeypatch.setattr(workload_facts, "facts_of", counted)
     snapshot = cluster.snapshot()
     cluster_usage(snapshot, with_loans=False)
     starved_teams(snapshot)
     happenings(snapshot, (), {}, NoticeRules(pending_minutes=1))
     assert sorted(read) == [f"waits-{number}" for number in range(4)]
+
+
+def test_each_object_of_a_snapshot_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
+    checked = list[str]()
+
+    def counted(item: Mapping[str, Any], *, strict: bool) -> object:
+        checked.append(item["metadata"]["name"])
+        return validate(item, strict=strict)
+
+    validate = WorkloadForm.model_validate
+    monkeypatch.setattr(WorkloadForm, "model_validate", counted)
+    snapshot = cluster.snapshot()
+    kueue, unreadable = readable_kueue(snapshot.kueue)
+    model_of(replace(snapshot, kueue=kueue))
+    assert (checked, unreadable) == (["waits"], ())
+
+
+def test_a_workload_that_cannot_be_read_is_left_out_of_the_model_too() -> None:
+    snapshot = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8).snapshot()
+    odd = {**snapshot.kueue.workloads[0], "spec": {"podSets": [{"count": -1}]}}
+    snapshot = replace(snapshot, kueue=replace(snapshot.kueue, workloads=(*snapshot.kueue.workloads, odd)))
+    loaded = loaded_from(snapshot, snapshot.instance_types)
+    assert (loaded.unread, list(loaded.model.workloads())) == (("waits",), ["hyperpod-ns-team-a/waits"])
 
 
 def test_loans_are_left_out_where_nothing_reads_them() -> None:

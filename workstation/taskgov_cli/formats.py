@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Final
 
 import typer
-import yaml
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
@@ -51,6 +50,8 @@ def answer(
         case Form.JSON:
             print_json(data())
         case Form.YAML:
+            import yaml  # noqa: PLC0415 - few answers are YAML
+
             typer.echo(yaml.safe_dump(jsonable(data()), sort_keys=False, width=ANY_WIDTH), nl=False)
         case Form.CSV:
             typer.echo(csv_of(parts), nl=False)

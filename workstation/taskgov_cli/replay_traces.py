@@ -141,7 +141,7 @@ def _snapshot_jobs(folder: Path) -> Iterator[Job]:
     """Give the jobs that a series of snapshots saw, each as it was seen last."""
     last: dict[str, tuple[KubernetesObject, float]] = {}
     for file in sorted(folder.glob("*.json")):
-        snapshot = parsed(file, file.read_bytes())
+        snapshot, _ = parsed(file)
         for item in snapshot.kueue.workloads:
             last[named(item).key] = (item, instant(snapshot.taken_at) / SECOND)
     if not last:

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
-from datetime import datetime
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 from pydantic import ValidationError
-from pydantic_core import from_json
 from rich.text import Text
 
 from taskgov.errors import GovernanceError
 from taskgov.json_form import member_of
-from taskgov.snapshot.codec import snapshot_from_json, snapshot_to_json
+from taskgov.snapshot.codec import snapshot_to_json, snapshot_with_members
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
-from taskgov.violations import path_of, value_of, violations_from
+from taskgov.violations import value_of, violations_from
 from taskgov_cli import settings
 from taskgov_cli.failures import sentence_of
 from taskgov_cli.files import put
 from taskgov_cli.output import UNREACHABLE, console, print_error, working
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from taskgov.violations import Location
     from taskgov_cli.own_rights import OwnRights
 
-_MAY_LACK_ZONE: Final = re.compile(rb'"\d{4}-\d\d-\d\d(?:[Tt _][\d:.,]+)?"|\\u00')
-"""A date, a time without a zone, or what may be one in escapes: only then are a snapshot's members examined."""
 _SHOWN: Final = 5
 """So many mistakes of a file are named."""
 
@@ -189,10 +182,9 @@ def read(file: Path) -> Snapshot:
 
     Raises `typer.BadParameter` for anything else.
     """
-    body = file.read_bytes()
     try:
-        found = parsed(file, body)
-        notes = list(_notes(found, body))
+        found, members = parsed(file)
+        notes = list(_notes(found, members))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     for note in notes:
@@ -201,16 +193,16 @@ def read(file: Path) -> Snapshot:
     return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
 
 
-def parsed(file: Path, body: bytes) -> Snapshot:
-    """Return the snapshot that a file holds. Raises `ValueError` that names the file, and each wrong member."""
+def parsed(file: Path) -> tuple[Snapshot, Mapping[str, Any]]:
+    """Return the snapshot that a file holds, and all members of the file.
+
+    Raises `ValueError` that names the file, and each wrong member.
+    """
     try:
-        found = snapshot_from_json(body)
-        if _MAY_LACK_ZONE.search(body):
-            _require_zones(found)
+        return snapshot_with_members(file.read_bytes())
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
         raise ValueError(f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME") from error
-    return found
 
 
 def _wrong(error: ValueError) -> Iterator[str]:
@@ -224,36 +216,9 @@ def _wrong(error: ValueError) -> Iterator[str]:
         yield str(error).splitlines()[0]
 
 
-def _require_zones(found: Snapshot) -> None:
-    """Raise `ValueError` that names the first times of a snapshot without a time zone: they cannot be compared.
-
-    Kueue's objects have their own rule (`readable_kueue`).
-    """
-    wrong = list(_without_zone(replace(found, kueue=KueueObjects()), ()))
-    if wrong:
-        more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise ValueError(f"{', '.join(wrong[:_SHOWN])}{more} must say its time zone, as in 2026-11-20T09:00Z")
-
-
-def _without_zone(value: object, place: Location) -> Iterator[str]:
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            yield f"{path_of(place)}: {value_of(value.isoformat())}"
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _without_zone(getattr(value, field.name), (*place, member_of(field.name)))
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _without_zone(inner, (*place, str(key)))
-    elif isinstance(value, list | tuple):
-        for number, inner in enumerate(value):
-            yield from _without_zone(inner, (*place, number))
-
-
-def _notes(found: Snapshot, body: bytes) -> Iterator[str]:
+def _notes(found: Snapshot, given: Mapping[str, Any]) -> Iterator[str]:
     """Say what a snapshot lacks, and what of it is passed over. Raises `ValueError` for an object of an API."""
     names = {field.name for field in fields(Snapshot)}
-    given = from_json(body)
     if version := given.get("apiVersion"):
         raise ValueError(
             f"apiVersion is {value_of(version)}: a snapshot has none; write one with: taskgov snapshot NAME"

@@ -1,6 +1,6 @@
 """Who holds what of the instance types that a workload requests: teams, and their workloads."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from taskgov.scheduling import Admission, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-from taskgov.usage.quota_usage import usage_of
+from taskgov.usage.quota_usage import usage_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Holder:
 def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Holder, ...]:
     """Return who has quota or holds anything of these flavors and resources; by instance type, the largest first."""
     wanted = set(keys)
-    lines = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts).lines
-    running = _running(snapshot.kueue.workloads)
+    lines = usage_in(snapshot.kueue).lines
+    running = _running(snapshot.kueue.workloads, wanted)
     found = (
         Holder(
             team=line.team,
@@ -62,17 +62,26 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
 _Running = tuple[KubernetesObject, Admission]
 
 
-def _running(items: Iterable[KubernetesObject]) -> dict[str, list[_Running]]:
-    """Return the workloads that hold quota, with what they hold, by their ClusterQueue."""
+def _running(items: Iterable[KubernetesObject], wanted: Container[FlavorResource]) -> dict[str, list[_Running]]:
+    """Return the workloads that hold any of these, with what they hold, by their ClusterQueue."""
     by_queue: dict[str, list[_Running]] = {}
     for item in items:
         status = item.get("status") or {}
-        admission = read_admission(status)
+        admission = read_admission(status) if _holds(status, wanted) else None
         if admission is not None:
             finished = read_conditions(status).get("Finished")
             if finished is None or not finished.status:
                 by_queue.setdefault(admission.cluster_queue, []).append((item, admission))
     return by_queue
+
+
+def _holds(status: KubernetesObject, wanted: Container[FlavorResource]) -> bool:
+    assigned = (status.get("admission") or {}).get("podSetAssignments") or ()
+    return any(
+        flavor_resource(flavor, resource) in wanted
+        for pods in assigned
+        for resource, flavor in (pods.get("flavors") or {}).items()
+    )
 
 
 def _workloads(running: Iterable[_Running], instance_type: str, resource: str) -> tuple[Held, ...]:

@@ -15,7 +15,7 @@ from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_resources
-from taskgov.usage.quota_usage import QuotaUsage, usage_of
+from taskgov.usage.quota_usage import QuotaUsage, usage_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def risks_of(snapshot: Snapshot, world: KueueModel, victim: str | None = None) -
     held = None if victim is None else _held(world, victim)
     if held is not None and not held:
         return ()
-    usage = usage_of(snapshot.kueue.cluster_queues, snapshot.kueue.cohorts)
+    usage = usage_in(snapshot.kueue)
     leading = leading_resources(usage, Offers(snapshot))
     names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
     lines = [

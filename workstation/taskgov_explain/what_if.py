@@ -19,7 +19,7 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
 from taskgov.usage.capacity import Offers, leading_resources
 from taskgov.usage.node_shortage import offered_by_nodes
-from taskgov.usage.quota_usage import Usage, usage_of
+from taskgov.usage.quota_usage import usage_in
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_explain.case import Case
@@ -149,7 +149,7 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 
 
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
-    usage = _usage(side)
+    usage = usage_in(side.kueue)
     leading = leading_resources(usage, Offers(side.snapshot))
     waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
@@ -159,10 +159,6 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
         for line in usage.lines
         if (line.instance_type, line.resource) in leading
     }
-
-
-def _usage(side: Side) -> Usage:
-    return usage_of(side.kueue.cluster_queues, side.kueue.cohorts)
 
 
 # Workloads
@@ -197,7 +193,7 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side
 
 def _shortfalls(after: Side) -> Iterator[NodeShortfall]:
     """Give the instance types whose admitted work is more than the healthy nodes offer."""
-    usage = _usage(after)
+    usage = usage_in(after.kueue)
     for instance_type, resource in sorted(leading_resources(usage, Offers(after.snapshot))):
         lines = (line for line in usage.lines if (line.instance_type, line.resource) == (instance_type, resource))
         held, offered = sum(line.used for line in lines), offered_by_nodes(after.snapshot, instance_type, resource)

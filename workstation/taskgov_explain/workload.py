@@ -20,7 +20,7 @@ from taskgov.scheduling.reasons import (
 )
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
-from taskgov.usage.workload_facts import facts_in
+from taskgov.usage.workload_facts import facts_of
 from taskgov.usage.workloads import Preemption, preemptions_of
 from taskgov_explain.case import Case
 from taskgov_explain.find import find_workload
@@ -170,16 +170,7 @@ def _leading(keys: list[FlavorResource]) -> list[FlavorResource]:
 
 def preemptions_in_words(case: Case) -> tuple[str, ...]:
     """Return the preemptions of the workload, oldest first, as sentences."""
-    return tuple(_preemption_words(preemption) for preemption in _preemptions(case))
-
-
-def _preemptions(case: Case) -> list[Preemption]:
-    own = (case.workload.namespace, case.workload.name)
-    return [
-        preemption
-        for preemption in preemptions_of(facts_in(case.snapshot.kueue))
-        if (preemption.namespace, preemption.name) == own
-    ]
+    return tuple(map(_preemption_words, preemptions_of([facts_of(case.named.item)])))
 
 
 def _preemption_words(preemption: Preemption) -> str:

@@ -15,17 +15,18 @@ from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import render
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.manager import config_of
+from taskgov.snapshot.readable import are_readable
 from taskgov.usage.quota_usage import team_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
     from datetime import datetime
 
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota
     from taskgov.kueue.render import Manifest, RenderedObjects
     from taskgov.scheduling import FixedPoint, KueueModel, ManagerConfig
-    from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+    from taskgov.snapshot.model import KueueObjects, Snapshot
     from taskgov.snapshot.unreadable import UnreadableObject
 
 
@@ -86,8 +87,9 @@ def loaded_from(
         if asked == (loaded.config, loaded.rendered, loaded.odd, loaded.taken_at):
             return loaded
     model = scheduling.KueueModel(config)
-    model.load([*_scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes])
-    unread = (*(item.shown for item in odd), *_not_applied(model, snapshot.kueue.workloads))
+    objects = [*_scheduler_objects(snapshot.kueue), *rendered.namespaces, *rendered.priority_classes]
+    model.load(objects, are_checked=are_readable(snapshot.kueue))
+    unread = (*(item.shown for item in odd), *_not_applied(model, snapshot.kueue))
     # Applied after what is there: the rendered queue takes the place of the one it is made from.
     for manifest in (*rendered.resource_flavors, *rendered.cluster_queues, *rendered.local_queues):
         model.apply(manifest)
@@ -114,11 +116,11 @@ def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
         yield from ({**item, "kind": kind} for item in items)
 
 
-def _not_applied(model: KueueModel, workloads: Iterable[KubernetesObject]) -> Iterator[str]:
+def _not_applied(model: KueueModel, kueue: KueueObjects) -> Iterator[str]:
     """Apply the workloads, and give the names of those that cannot be read."""
-    for number, workload in enumerate(workloads, 1):
+    for number, workload in enumerate(kueue.workloads, 1):
         try:
-            model.apply({**workload, "kind": "Workload"})
+            model.apply({**workload, "kind": "Workload"}, is_checked=are_readable(kueue))
         except UNREADABLE:
             yield str(_metadata(workload).get("name") or f"number {number}")
 

@@ -30,13 +30,15 @@ class Named:
         return frozenset({self.key, self.shown, f"{self.team}/{workload}", workload, self.job})
 
 
+def owner_of(item: KubernetesObject) -> Mapping[str, Any] | None:
+    """Return the reference to the owner of a workload, the one that controls it where it has several."""
+    owners = item["metadata"].get("ownerReferences") or ()
+    return next((reference for reference in owners if reference.get("controller", True)), None)
+
+
 def named(item: KubernetesObject) -> Named:
     """Return a workload with its names; the job is its owner, or itself when nobody owns it."""
-    metadata = item["metadata"]
+    metadata, owner = item["metadata"], owner_of(item)
     namespace, name = metadata.get("namespace") or "", metadata["name"]
-    owner = next(
-        (reference["name"] for reference in metadata.get("ownerReferences") or () if reference.get("controller", True)),
-        name,
-    )
     key = f"{namespace}/{name}" if namespace else name
-    return Named(key, team_of_namespace(namespace) or namespace, owner, item)
+    return Named(key, team_of_namespace(namespace) or namespace, owner["name"] if owner else name, item)

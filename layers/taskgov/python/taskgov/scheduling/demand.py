@@ -162,6 +162,8 @@ def amounts(quantities: Mapping[str, Any] | None) -> dict[str, int]:
 
 
 def _sum(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, int]:
+    if not left or not right:  # one container, no overhead: most pods
+        return dict(left or right)
     return {r: add(left.get(r, 0), right.get(r, 0)) for r in {**left, **right}}
 
 

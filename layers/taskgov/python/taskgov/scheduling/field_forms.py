@@ -1,21 +1,24 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The forms of fields that many objects have: amounts, moments, names, metadata, conditions, taints, selectors."""
 
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from taskgov.quantities import CPU, parse
 from taskgov.scheduling.instants import instant, moment
 from taskgov.scheduling.matching import is_integer
 
 
+@lru_cache(maxsize=4096)
 def _amount(quantity: str | float) -> str | float:
     if parse(CPU, quantity) < 0:
         raise ValueError("an amount is not below 0")
     return quantity
 
 
+@lru_cache(maxsize=4096)
 def _moment(text: str) -> str:
     moment(instant(text))
     return text
@@ -32,7 +35,16 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 Number = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
-class MetadataForm(BaseModel):
+class ObjectForm(BaseModel):
+    """The form of an object or of a part of it. Its validator is built when it is first used, with those of its parts.
+
+    Validators of their own for all parts would double the time that this takes.
+    """
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class MetadataForm(ObjectForm):
     name: Name
     namespace: Text = None
     uid: Text = None
@@ -47,7 +59,7 @@ class NamespacedForm(MetadataForm):
     namespace: Name
 
 
-class OwnerForm(BaseModel):
+class OwnerForm(ObjectForm):
     """An owner of an object (`OwnerReference` of Kubernetes)."""
 
     name: str
@@ -60,7 +72,7 @@ class OwnedForm(NamespacedForm):
     ownerReferences: list[OwnerForm] | None = None
 
 
-class ConditionForm(BaseModel):
+class ConditionForm(ObjectForm):
     type: str
     status: str
     reason: Text = None
@@ -68,26 +80,26 @@ class ConditionForm(BaseModel):
     lastTransitionTime: Moment | None = None
 
 
-class TaintForm(BaseModel):
+class TaintForm(ObjectForm):
     key: str
     value: str = ""
     effect: str
 
 
-class FlavorTaintForm(BaseModel):
+class FlavorTaintForm(ObjectForm):
     key: str
     value: Text = None
     effect: Text = None
 
 
-class TolerationForm(BaseModel):
+class TolerationForm(ObjectForm):
     key: Text = None
     operator: Text = None
     value: Text = None
     effect: Text = None
 
 
-class LabelRequirementForm(BaseModel):
+class LabelRequirementForm(ObjectForm):
     """An expression of a label selector (`LabelSelectorRequirement` of Kubernetes)."""
 
     key: str
@@ -95,7 +107,7 @@ class LabelRequirementForm(BaseModel):
     values: list[str] | None = None
 
 
-class NodeRequirementForm(BaseModel):
+class NodeRequirementForm(ObjectForm):
     """An expression of a node affinity (`NodeSelectorRequirement` of Kubernetes)."""
 
     key: str
@@ -109,6 +121,6 @@ class NodeRequirementForm(BaseModel):
         return self
 
 
-class SelectorForm(BaseModel):
+class SelectorForm(ObjectForm):
     matchLabels: Labels = None
     matchExpressions: list[LabelRequirementForm] | None = None

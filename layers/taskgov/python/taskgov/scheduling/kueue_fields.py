@@ -8,7 +8,7 @@ its Go source, and fails for a field, annotation or condition without a row (`te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -244,25 +244,27 @@ def row_of(path: str) -> Row | None:
 
 def not_modelled(obj: Mapping[str, Any]) -> frozenset[str]:
     """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled."""
-    return frozenset(_in_use(obj, _LOOKS.get(obj["kind"], _Look())))
+    found: set[str] = set()
+    _add_in_use(found, obj, _LOOKS.get(obj["kind"], _Look()))
+    return frozenset(found)
 
 
 def _covers(above: str, path: str) -> bool:
     return path.startswith(above) and (len(path) == len(above) or path[len(above)] in ".[{")
 
 
-def _in_use(at: Any, look: _Look) -> Iterator[str]:
-    """Give the features for which something is set, here or below."""
-    yield from look.features if at else ()
+def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
+    """Add the features for which something is set, at this place (where something is) or below."""
+    found |= look.features
     for name, below in look.below.items():
         if name == "[]":
-            for item in at if isinstance(at, list) else ():
-                yield from _in_use(item, below)
+            for item in filter(None, at if isinstance(at, list) else ()):
+                _add_in_use(found, item, below)
         elif name.startswith("type="):
-            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at or ()):
-                yield from below.features
-        elif isinstance(at, Mapping) and (value := at.get(name)):
-            yield from _in_use(value, below)
+            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
+                found |= below.features
+        elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
+            _add_in_use(found, value, below)
 
 
 def _steps(path: str) -> tuple[str, ...]:
@@ -273,10 +275,7 @@ def _steps(path: str) -> tuple[str, ...]:
     >>> _steps("Workload.status.conditions[type=Evicted]")
     ('status', 'conditions', 'type=Evicted')
     """
-    return tuple(_STEP.findall(path))[1:]
-
-
-_STEP: Final = re.compile(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+")
+    return tuple(re.findall(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+", path))[1:]
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from reprlib import Repr
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from taskgov.scheduling.field_forms import (
     Amount,
@@ -22,6 +22,7 @@ from taskgov.scheduling.field_forms import (
     Moment,
     NamespacedForm,
     Number,
+    ObjectForm,
     SelectorForm,
     Text,
     TolerationForm,
@@ -32,86 +33,86 @@ DEEPEST: Final = 60
 """Levels of an object; Kubernetes' own forms have less than 20, and a snapshot with more than 200 cannot be read."""
 
 
-class _FlavorSpec(BaseModel):
+class _FlavorSpec(ObjectForm):
     nodeLabels: Labels = None
     nodeTaints: list[FlavorTaintForm] | None = None
     tolerations: list[TolerationForm] | None = None
 
 
-class _Flavor(BaseModel):
+class _Flavor(ObjectForm):
     metadata: MetadataForm
     spec: _FlavorSpec | None = None
 
 
-class _QuotaOfResource(BaseModel):
+class _QuotaOfResource(ObjectForm):
     name: str
     nominalQuota: Amount
     borrowingLimit: Amount | None = None
     lendingLimit: Amount | None = None
 
 
-class _QuotaOfFlavor(BaseModel):
+class _QuotaOfFlavor(ObjectForm):
     name: str
     resources: list[_QuotaOfResource]
 
 
-class _Group(BaseModel):
+class _Group(ObjectForm):
     coveredResources: list[str]
     flavors: list[_QuotaOfFlavor]
 
 
-class _FairSharing(BaseModel):
+class _FairSharing(ObjectForm):
     weight: Amount | None = None
 
 
-class _EffectiveQuotas(BaseModel):
+class _EffectiveQuotas(ObjectForm):
     resourceGroups: list[_Group] | None = None
 
 
-class _CohortStatus(BaseModel):
+class _CohortStatus(ObjectForm):
     effectiveQuotas: _EffectiveQuotas | None = None
 
 
-class _CohortSpec(BaseModel):
+class _CohortSpec(ObjectForm):
     parent: Text = None
     parentName: Text = None
     resourceGroups: list[_Group] | None = None
     fairSharing: _FairSharing | None = None
 
 
-class _Cohort(BaseModel):
+class _Cohort(ObjectForm):
     metadata: MetadataForm
     spec: _CohortSpec | None = None
     status: _CohortStatus | None = None
 
 
-class _Borrow(BaseModel):
+class _Borrow(ObjectForm):
     policy: Text = None
     maxPriorityThreshold: Number | None = None
 
 
-class _Preemption(BaseModel):
+class _Preemption(ObjectForm):
     withinClusterQueue: str = ""
     reclaimWithinCohort: str = ""
     borrowWithinCohort: _Borrow | None = None
 
 
-class _Fungibility(BaseModel):
+class _Fungibility(ObjectForm):
     whenCanBorrow: Text = None
     whenCanPreempt: Text = None
     preference: Text = None
 
 
-class _Scope(BaseModel):
+class _Scope(ObjectForm):
     admissionMode: Text = None
 
 
-class _CheckOfFlavors(BaseModel):
+class _CheckOfFlavors(ObjectForm):
     name: str
     onFlavors: list[str] | None = None
 
 
-class _ChecksStrategy(BaseModel):
+class _ChecksStrategy(ObjectForm):
     admissionChecks: list[_CheckOfFlavors] | None = None
 
 
@@ -128,17 +129,17 @@ class _QueueSpec(_CohortSpec):
     admissionChecksStrategy: _ChecksStrategy | None = None
 
 
-class _UsedResource(BaseModel):
+class _UsedResource(ObjectForm):
     name: str
     total: Amount | None = None
 
 
-class _UsedFlavor(BaseModel):
+class _UsedFlavor(ObjectForm):
     name: str
     resources: list[_UsedResource] | None = None
 
 
-class _Share(BaseModel):
+class _Share(ObjectForm):
     weightedShare: int | None = None
 
 
@@ -149,60 +150,60 @@ class _QueueStatus(_CohortStatus):
     conditions: list[ConditionForm] | None = None
 
 
-class _ClusterQueue(BaseModel):
+class _ClusterQueue(ObjectForm):
     metadata: MetadataForm
     spec: _QueueSpec | None = None
     status: _QueueStatus | None = None
 
 
-class _DoorSpec(BaseModel):
+class _DoorSpec(ObjectForm):
     clusterQueue: str
     stopPolicy: Text = None
     fairSharing: _FairSharing | None = None
 
 
-class _Consumed(BaseModel):
+class _Consumed(ObjectForm):
     consumedResources: Amounts = None
     lastUpdate: Moment | None = None
 
 
-class _DoorSharing(BaseModel):
+class _DoorSharing(ObjectForm):
     admissionFairSharingStatus: _Consumed | None = None
 
 
-class _DoorStatus(BaseModel):
+class _DoorStatus(ObjectForm):
     fairSharing: _DoorSharing | None = None
 
 
-class _LocalQueue(BaseModel):
+class _LocalQueue(ObjectForm):
     metadata: NamespacedForm
     spec: _DoorSpec
     status: _DoorStatus | None = None
 
 
-class _PriorityClass(BaseModel):
+class _PriorityClass(ObjectForm):
     metadata: MetadataForm
     value: Number
 
 
-class _Namespace(BaseModel):
+class _Namespace(ObjectForm):
     metadata: MetadataForm
 
 
-class _CheckStatus(BaseModel):
+class _CheckStatus(ObjectForm):
     conditions: list[ConditionForm] | None = None
 
 
-class _Check(BaseModel):
+class _Check(ObjectForm):
     metadata: MetadataForm
     status: _CheckStatus | None = None
 
 
-class _Other(BaseModel):
+class _Other(ObjectForm):
     metadata: MetadataForm
 
 
-FORMS: Final[Mapping[str, type[BaseModel]]] = {
+FORMS: Final[Mapping[str, type[ObjectForm]]] = {
     "Namespace": _Namespace,
     "ResourceFlavor": _Flavor,
     "Cohort": _Cohort,

@@ -26,24 +26,24 @@ _NO_STATUS: Final[Mapping[str, Any]] = {}
 class KueueModelObjects(KueueModelReports):
     """The half of a model that takes objects in."""
 
-    def load(self, objects: Iterable[Mapping[str, Any]]) -> None:
+    def load(self, objects: Iterable[Mapping[str, Any]], *, are_checked: bool = False) -> None:
         """Apply many objects, or whole lists as `kubectl get -o json` prints them, in an order that suits them.
 
         Raises `ValueError` as `apply` does, before any of them is applied.
         """
-        flat = [self._checked(item) for obj in objects for item in _items(obj)]
+        flat = [item if are_checked else self._checked(item) for obj in objects for item in _items(obj)]
         for obj in sorted(flat, key=lambda o: KINDS.index(o["kind"]) if o["kind"] in KINDS else len(KINDS)):
             self._take(obj)
 
-    def apply(self, obj: Mapping[str, Any]) -> None:
+    def apply(self, obj: Mapping[str, Any], *, is_checked: bool = False) -> None:
         """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
         The status of a workload or LocalQueue is read when it is new; from then on its status is this world's, except
         what others write (`reports.observe`).
         Raises `ValueError` for an object of another kind or one that cannot be read, and names the field, its value and
-        the rule; the model stays as it was then.
+        the rule; the model stays as it was then. An object that `is_checked` has the form of its kind already.
         """
-        self._take(self._checked(obj))
+        self._take(obj if is_checked else self._checked(obj))
 
     @staticmethod
     def _checked(obj: object) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from taskgov.quantities import UNLIMITED, add
-from taskgov.scheduling.objects import FlavorResource, Quota, Usage, split
+from taskgov.scheduling.objects import FlavorResource, Quota, Usage, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,17 +21,17 @@ class QuotaNode:
     """One cluster queue or cohort in the tree; amounts by flavor and resource, missing ones are 0."""
 
     __slots__ = (
+        "_lendable",
+        "_potential",
         "borrow_room",
         "cohorts",
         "height",
         "is_queue",
-        "lendable",
         "local",
         "name",
         "over",
         "parent",
         "path",
-        "potential",
         "queues",
         "quotas",
         "root",
@@ -52,8 +52,8 @@ class QuotaNode:
         self.subtree: Usage = {}
         self.local: Usage = {}
         self.borrow_room: Usage = {}
-        self.potential: Usage = {}
-        self.lendable: dict[str, int] = {}
+        self._potential: Usage | None = None
+        self._lendable: dict[str, int] | None = None
         self.usage: Usage = {}
         self.over: Usage = {}
         self.height = 0
@@ -65,6 +65,26 @@ class QuotaNode:
         while node is not None:
             yield node
             node = node.parent
+
+    @property
+    def potential(self) -> Usage:
+        """The most that it could use were all else idle (Kueue: potentialAvailable).
+
+        Like `lendable` it is derived when it is first read: most questions are about one queue of a large tree.
+        """
+        if self._potential is None:
+            self._potential = {fr: _potential(self, fr) for fr in {**self.root.subtree, **self.subtree}}
+        return self._potential
+
+    @property
+    def lendable(self) -> dict[str, int]:
+        """What a cohort could give of each resource, over all flavors of the tree."""
+        if self._lendable is None:
+            self._lendable = {}
+            for fr in self.root.subtree:
+                resource = resource_of(fr)
+                self._lendable[resource] = add(self._lendable.get(resource, 0), self.potential.get(fr, 0))
+        return self._lendable
 
     @property
     def tree(self) -> str:
@@ -113,7 +133,7 @@ def _derive_upwards(node: QuotaNode) -> None:
 
 
 def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:
-    """Set root, path, potential and what the parent can lend, parents first."""
+    """Set root, path and what may be borrowed, parents first."""
     parent = node.parent
     node.root = root
     node.path = f"{parent.path}/{node.name}" if parent else f"/{node.name}"
@@ -122,14 +142,11 @@ def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:
         for fr, quota in node.quotas.items()
         if quota.borrowing_limit is not None and parent is not None
     }
-    node.potential = {fr: _potential(node, fr) for fr in {**root.subtree, **node.subtree}}
-    node.lendable = _lendable(parent, root) if parent else {}
     for child in node.cohorts + node.queues:
         _derive_downwards(child, root)
 
 
 def _potential(node: QuotaNode, fr: FlavorResource) -> int:
-    """Return the most `node` could use of `fr` were all else idle (Kueue: potentialAvailable)."""
     subtree = node.subtree.get(fr, 0)
     if node.parent is None:
         return subtree
@@ -138,15 +155,6 @@ def _potential(node: QuotaNode, fr: FlavorResource) -> int:
     if quota is not None and quota.borrowing_limit is not None:
         most = min(add(subtree, quota.borrowing_limit), most)
     return most
-
-
-def _lendable(parent: QuotaNode, root: QuotaNode) -> dict[str, int]:
-    """Return what the parent could give of each resource, over all flavors of the tree."""
-    lendable: dict[str, int] = {}
-    for fr in root.subtree:
-        resource = split(fr)[1]
-        lendable[resource] = add(lendable.get(resource, 0), parent.potential.get(fr, 0))
-    return lendable
 
 
 def available(node: QuotaNode, fr: FlavorResource) -> int:

@@ -154,12 +154,7 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
     spec = obj.get("spec") or {}
     metadata = obj["metadata"]
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    reference = spec.get("priorityClassRef") or {}
-    workload_class = labels.get(PRIORITY_CLASS_LABEL)
-    if reference.get("kind") == "WorkloadPriorityClass":
-        workload_class = reference.get("name")
-    elif str(spec.get("priorityClassSource", "")).endswith("workloadpriorityclass"):
-        workload_class = spec.get("priorityClassName")
+    workload_class = priority_class_of(obj)
     priority = spec.get("priority")
     if workload_class is not None and workload_class in priority_of_class:
         priority = priority_of_class[workload_class]
@@ -186,6 +181,18 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
         replaces=annotations.get(REPLACES_ANNOTATION) or "",
         source=obj,
     )
+
+
+def priority_class_of(obj: Object) -> str | None:
+    """Return the WorkloadPriorityClass of a Workload; None where it has none."""
+    spec = obj.get("spec") or {}
+    reference: Object = spec.get("priorityClassRef") or {}
+    named: str | None = (obj["metadata"].get("labels") or {}).get(PRIORITY_CLASS_LABEL)
+    if reference.get("kind") == "WorkloadPriorityClass":
+        named = reference.get("name")
+    elif str(spec.get("priorityClassSource", "")).endswith("workloadpriorityclass"):
+        named = spec.get("priorityClassName")
+    return named
 
 
 def _pod_set(obj: Object, pod: Object, rules: PodRules) -> PodSet:

@@ -72,7 +72,7 @@ def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHI
         return _no_share(node.weight)
     ratio, dominant = 0.0, ""
     for resource in sorted(borrowed):  # a tie goes to the first name
-        lendable = node.lendable.get(resource, 0)
+        lendable = node.parent.lendable.get(resource, 0)
         share = 1000.0 * borrowed[resource] / lendable if lendable > 0 else 0.0
         if share > ratio:
             ratio, dominant = share, resource

@@ -1,7 +1,7 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The form of a Workload of Kueue, with its pods and what completes them: the fields that decisions read."""
 
-from pydantic import BaseModel
+from pydantic import Field
 
 from taskgov.scheduling.field_forms import (
     Amounts,
@@ -13,40 +13,41 @@ from taskgov.scheduling.field_forms import (
     NamespacedForm,
     NodeRequirementForm,
     Number,
+    ObjectForm,
     OwnedForm,
     Text,
     TolerationForm,
 )
 
 
-class _Resources(BaseModel):
+class _Resources(ObjectForm):
     limits: Amounts = None
     requests: Amounts = None
 
 
-class _Container(BaseModel):
+class _Container(ObjectForm):
     name: Text = None
     resources: _Resources | None = None
     restartPolicy: Text = None
 
 
-class _Term(BaseModel):
+class _Term(ObjectForm):
     matchExpressions: list[NodeRequirementForm] | None = None
 
 
-class _Required(BaseModel):
+class _Required(ObjectForm):
     nodeSelectorTerms: list[_Term] | None = None
 
 
-class _NodeAffinity(BaseModel):
+class _NodeAffinity(ObjectForm):
     requiredDuringSchedulingIgnoredDuringExecution: _Required | None = None
 
 
-class _Affinity(BaseModel):
+class _Affinity(ObjectForm):
     nodeAffinity: _NodeAffinity | None = None
 
 
-class _Pod(BaseModel):
+class _Pod(ObjectForm):
     nodeSelector: Labels = None
     tolerations: list[TolerationForm] | None = None
     affinity: _Affinity | None = None
@@ -57,60 +58,60 @@ class _Pod(BaseModel):
     runtimeClassName: Text = None
 
 
-class _Template(BaseModel):
-    spec: _Pod = _Pod()
+class _Template(ObjectForm):
+    spec: _Pod = Field(default_factory=_Pod)
 
 
-class _Topology(BaseModel):
+class _Topology(ObjectForm):
     podSetGroupName: Text = None
 
 
-class _PodSet(BaseModel):
+class _PodSet(ObjectForm):
     name: Text = None
     count: Count = 1
     minCount: Count | None = None
-    template: _Template = _Template()
+    template: _Template = Field(default_factory=_Template)
     topologyRequest: _Topology | None = None
 
 
-class _ClassReference(BaseModel):
+class _ClassReference(ObjectForm):
     kind: Text = None
     name: Text = None
 
 
-class _WorkloadSpec(BaseModel):
+class _WorkloadSpec(ObjectForm):
     queueName: Text = None
     priority: Number | None = None
     priorityClassName: Text = None
     priorityClassSource: Text = None
     priorityClassRef: _ClassReference | None = None
     active: bool | None = None
-    podSets: list[_PodSet] = []
+    podSets: list[_PodSet] = Field(default_factory=list)
 
 
-class _Assignment(BaseModel):
+class _Assignment(ObjectForm):
     name: str
     count: Count | None = None
     flavors: Labels = None
     resourceUsage: Amounts = None
 
 
-class _Admission(BaseModel):
+class _Admission(ObjectForm):
     clusterQueue: str
     podSetAssignments: list[_Assignment] | None = None
 
 
-class _Requeue(BaseModel):
+class _Requeue(ObjectForm):
     count: Count | None = None
     requeueAt: Moment | None = None
 
 
-class _Reclaimable(BaseModel):
+class _Reclaimable(ObjectForm):
     name: str
     count: Count
 
 
-class _CheckState(BaseModel):
+class _CheckState(ObjectForm):
     name: str
     state: str
     message: Text = None
@@ -119,16 +120,16 @@ class _CheckState(BaseModel):
     retryCount: Count | None = None
 
 
-class _Eviction(BaseModel):
+class _Eviction(ObjectForm):
     reason: str = ""
     count: Count = 0
 
 
-class _SchedulingStats(BaseModel):
+class _SchedulingStats(ObjectForm):
     evictions: list[_Eviction] | None = None
 
 
-class _WorkloadStatus(BaseModel):
+class _WorkloadStatus(ObjectForm):
     conditions: list[ConditionForm] | None = None
     admissionChecks: list[_CheckState] | None = None
     schedulingStats: _SchedulingStats | None = None
@@ -140,13 +141,13 @@ class _WorkloadStatus(BaseModel):
     reclaimablePods: list[_Reclaimable] | None = None
 
 
-class WorkloadForm(BaseModel):
+class WorkloadForm(ObjectForm):
     metadata: OwnedForm
     spec: _WorkloadSpec
     status: _WorkloadStatus | None = None
 
 
-class _Limit(BaseModel):
+class _Limit(ObjectForm):
     type: str
     max: Amounts = None
     min: Amounts = None
@@ -154,19 +155,19 @@ class _Limit(BaseModel):
     defaultRequest: Amounts = None
 
 
-class _LimitRangeSpec(BaseModel):
+class _LimitRangeSpec(ObjectForm):
     limits: list[_Limit] | None = None
 
 
-class LimitRangeForm(BaseModel):
+class LimitRangeForm(ObjectForm):
     metadata: NamespacedForm
     spec: _LimitRangeSpec | None = None
 
 
-class _Overhead(BaseModel):
+class _Overhead(ObjectForm):
     podFixed: Amounts = None
 
 
-class RuntimeClassForm(BaseModel):
+class RuntimeClassForm(ObjectForm):
     metadata: MetadataForm
     overhead: _Overhead | None = None

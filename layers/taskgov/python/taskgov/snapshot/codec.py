@@ -45,6 +45,11 @@ def snapshot_from_json(text: bytes) -> Snapshot:
     return _form().read(text)
 
 
+def snapshot_with_members(text: bytes) -> "tuple[Snapshot, dict[str, Any]]":
+    """Return the snapshot, and all members of the text, also those that a snapshot does not have."""
+    return _form().read_with_members(text)
+
+
 def snapshot_sha256(snapshot: Snapshot) -> str:
     """Return the digest of the bytes that a run stores, in hexadecimal: it is that of the pointer to them."""
     return hashlib.sha256(snapshot_to_store(snapshot)).hexdigest()

@@ -9,9 +9,18 @@ any form.
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from taskgov.scheduling.field_forms import Amounts, ConditionForm, Count, MetadataForm, Name, TaintForm, Text
+from taskgov.scheduling.field_forms import (
+    Amounts,
+    ConditionForm,
+    Count,
+    MetadataForm,
+    Name,
+    ObjectForm,
+    TaintForm,
+    Text,
+)
 from taskgov.scheduling.kueue_forms import DEEPEST, FORMS, is_deep, place_of
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
 
@@ -19,29 +28,29 @@ UNTRIMMED: Final = "taskgov.untrimmed"
 """The field of an object that could not even be trimmed: why."""
 
 
-class _NodeSpec(BaseModel):
+class _NodeSpec(ObjectForm):
     taints: list[TaintForm] | None = None
     unschedulable: bool | None = None
     providerID: Text = None
 
 
-class _NodeStatus(BaseModel):
+class _NodeStatus(ObjectForm):
     conditions: list[ConditionForm] | None = None
     capacity: Amounts = None
     allocatable: Amounts = None
 
 
-class _Node(BaseModel):
+class _Node(ObjectForm):
     metadata: MetadataForm
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
 
-class _InstanceStatus(BaseModel):
+class _InstanceStatus(ObjectForm):
     Status: Name
 
 
-class _ClusterNode(BaseModel):
+class _ClusterNode(ObjectForm):
     """A ClusterNodeSummary of ListClusterNodes."""
 
     InstanceId: Name
@@ -51,7 +60,7 @@ class _ClusterNode(BaseModel):
     PrivateDnsHostname: Text = None
 
 
-class _TypeDetails(BaseModel):
+class _TypeDetails(ObjectForm):
     InstanceType: Text = None
     ThreadsPerCore: Count | None = None
 
@@ -66,7 +75,7 @@ class _InstanceGroup(_TypeDetails):
     TrainingPlanArn: Text = None
 
 
-_FORMS: Final[Mapping[str, type[BaseModel]]] = {
+_FORMS: Final[Mapping[str, type[ObjectForm]]] = {
     **FORMS,
     CLUSTER_NODE: _ClusterNode,
     INSTANCE_GROUP: _InstanceGroup,

@@ -27,6 +27,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Self
 
+from pydantic import AwareDatetime
+
 from taskgov.snapshot.kept_forms import StampForm, read_kept
 
 STAMP_KEY: Final = "memory/{}/state.json"
@@ -74,7 +76,7 @@ class RestoredState:
     """That table or bucket were found restored, lost or foreign, and what was done about it."""
 
     loss: Loss
-    at: datetime
+    at: AwareDatetime
     because: str
     """One sentence with both lineages or serials in it."""
     policy_version: str | None = None
@@ -91,7 +93,7 @@ class StateStamp:
     """Made at random when a table first saw the cluster, and the same ever after."""
     serial: int
     """Rises each time a run reads the cluster, before the run can write."""
-    at: datetime
+    at: AwareDatetime
     restored: RestoredState | None = None
     """The last loss, for as long as people should know of it; only the table keeps it."""
 
@@ -101,7 +103,7 @@ class Claim:
     """The mark of a stack on a cluster that it governs."""
 
     lineage: str
-    since: datetime
+    since: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from taskgov.hyperpod.names import MANAGER_CONFIG_KEY, MANAGER_CONFIG_MAP
 from taskgov.kueue.render import manager_configuration
-from taskgov.policy.text import read_text
 from taskgov.scheduling.config import ManagerConfig
 from taskgov.scheduling.kueue_settings import READ, read_configuration
 from taskgov.scheduling.unmodelled import ASSUMED_CONFIGURATION
@@ -30,6 +29,8 @@ def settings_in(config_map: KubernetesObject) -> ManagerSettings:
         'ConfigMap kueue-manager-config has no controller_manager_config.yaml'
 
     """
+    from taskgov.policy.text import read_text  # noqa: PLC0415 - only who reads the cluster waits for YAML
+
     data = config_map.get("data")
     text = data.get(MANAGER_CONFIG_KEY) if isinstance(data, Mapping) else None
     if not isinstance(text, str):

@@ -6,8 +6,9 @@ amounts are integers in the units of `taskgov.quantities` (cpu in milli, memory 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
+
+from pydantic import AwareDatetime
 
 from taskgov.findings import Finding
 from taskgov.hyperpod.instance_types import InstanceTypeTable
@@ -100,28 +101,28 @@ class Node:
     """Label `sagemaker.amazonaws.com/deep-health-check-status`."""
     mig_state: str | None = None
     taints: tuple[Taint, ...] = ()
-    joined_at: datetime | None = None
-    healthy_since: datetime | None = None
+    joined_at: AwareDatetime | None = None
+    healthy_since: AwareDatetime | None = None
     """When the automation saw it turn healthy; None while it is not, or if it was healthy in the first snapshot."""
-    unhealthy_since: datetime | None = None
+    unhealthy_since: AwareDatetime | None = None
     """When the automation saw it turn unhealthy; None while it is healthy, and for a node never seen healthy."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
     found_healthy: bool = False
     """It was healthy when the automation read the cluster for the first time: it counted at once."""
-    turns: tuple[datetime, ...] = ()
+    turns: tuple[AwareDatetime, ...] = ()
     """When it turned healthy or unhealthy, oldest first; the state before the first turn is `found_healthy`."""
-    looked_before: tuple[datetime | None, ...] = ()
+    looked_before: tuple[AwareDatetime | None, ...] = ()
     """For each turn, the last snapshot before it: the node turned after that time. None if it is not known."""
     unreadable: bool = False
     """Its Kubernetes object cannot be read: it counts as in the previous snapshot (`taskgov.snapshot.memory`)."""
-    first_look: datetime | None = None
+    first_look: AwareDatetime | None = None
     """When the automation read the cluster for the first time, if the node ran then and Kubernetes had it not."""
     ec2_state: str | None = None
     """What EC2 says of a lost machine of a plain EKS cluster: `running`, `terminated`, ..., `not-found` where it has no
     such instance, or `removed-by-auto-scaling`; None when EC2 was not asked, or did not answer."""
     reservation: str | None = None
     """The training plan (ARN) or the Capacity Block (id of its Capacity Reservation) to which it belongs."""
-    leaves_at: datetime | None = None
+    leaves_at: AwareDatetime | None = None
     """When that takes it back (`taskgov.snapshot.reservations`): from then on it does not count."""
 
 
@@ -144,7 +145,7 @@ class BudgetUse:
     """GPU-hours that one team used in the running period of its budget."""
 
     team: str
-    period_start: datetime
+    period_start: AwareDatetime
     gpu_hours: float
     period: str = "month"
     """Which of the team's budgets it is: `day`, `week` or `month`."""
@@ -184,7 +185,7 @@ class Snapshot:
     """Everything that a decision about one cluster may use."""
 
     cluster: ClusterFacts
-    taken_at: datetime
+    taken_at: AwareDatetime
     nodes: tuple[Node, ...] = ()
     gone: tuple[Node, ...] = ()
     """Nodes that counted, and that neither Kubernetes nor SageMaker lists any more (`taskgov.allocation.mass_loss`)."""

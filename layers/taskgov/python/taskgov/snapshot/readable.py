@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from taskgov.snapshot.derived import once
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP, UnreadableObject
@@ -50,12 +51,20 @@ def readable_groups(
 
 def readable_kueue(kueue: KueueObjects) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:
     """Return Kueue's objects without those that cannot be read, and these."""
+    if are_readable(kueue):
+        return kueue, ()
     kept: dict[str, Any] = {}
     unreadable: list[UnreadableObject] = []
     for field, kind in KINDS.items():
         kept[field], odd = _sorted_out(kind, getattr(kueue, field))
         unreadable += odd
     return replace(kueue, **kept), tuple(unreadable)
+
+
+@once
+def are_readable(kueue: KueueObjects) -> bool:
+    """Return whether all of Kueue's objects can be read: what reads them need not check them again."""
+    return all(fault_of(kind, item) is None for field, kind in KINDS.items() for item in getattr(kueue, field))
 
 
 def _sorted_out(

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Final
+
+from pydantic import AwareDatetime
 
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
@@ -18,7 +19,7 @@ from taskgov.hyperpod.model import (
 class PastQuota:
     """What a quota was until the automation changed it at that moment."""
 
-    until: datetime
+    until: AwareDatetime
     config: ComputeQuotaConfig
     leased: Mapping[str, int] | None = None
     """Whole instances by type that leases brought (below zero: took) in `config`; None when it was not recorded."""
@@ -48,7 +49,7 @@ class AppliedQuota:
     config: ComputeQuotaConfig
     target: ComputeQuotaTarget
     plan_id: str
-    at: datetime
+    at: AwareDatetime
     history: tuple[PastQuota, ...] | None = ()
     """Earlier configs, oldest first (`taskgov.allocation.applied_record`); None when they could not be read."""
     adopted: ComputeQuotaConfig | None = None
@@ -67,7 +68,7 @@ class AppliedQuota:
     """How the team shares when no budget stops its borrowing; None when it was not recorded."""
     taken_over: bool = False
     """The record was lost, and this one was made of what stood: who wrote that, and why, is not known."""
-    accepted_losses: Mapping[str, datetime] | None = None
+    accepted_losses: Mapping[str, AwareDatetime] | None = None
     """By type: until when lost nodes are known to the person who approved this write; None without an approval."""
 
 
@@ -92,7 +93,7 @@ class AppliedPolicy:
     version: int
     config: SchedulerConfig
     plan_id: str
-    at: datetime
+    at: AwareDatetime
 
 
 class RefusalError(StrEnum):
@@ -127,7 +128,7 @@ class RefusedWrite:
     because: str
     """What the service said."""
     plan_id: str
-    at: datetime
+    at: AwareDatetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class QuotaEdit:
 
     compute_quota_id: str
     by: str
-    at: datetime
+    at: AwareDatetime
     event_name: str
     tool: str | None = None
     """The tool of infrastructure as code that made the call, by name; None: a person, or a program of their own."""

@@ -14,6 +14,8 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Final, Self
 
+from pydantic import AwareDatetime
+
 _INSTANCES_BEFORE: Final = timedelta(minutes=30)
 _ULTRASERVERS_BEFORE: Final = timedelta(minutes=60)
 _OF_ULTRASERVERS: Final = frozenset({"p6e-gb200", "p6e-gb300", "trn2u"})
@@ -33,8 +35,8 @@ class Period:
     Raises `ValueError` for moments without a time zone: they cannot be compared with the clock.
     """
 
-    starts_at: datetime
-    ends_at: datetime
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime
     instance_type: str | None = None
 
     def __post_init__(self) -> None:

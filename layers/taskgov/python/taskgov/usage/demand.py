@@ -8,19 +8,14 @@ from collections.abc import Mapping
 
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.objects import ClusterQueue
-from taskgov.scheduling.reading import read_cluster_queue, read_local_queue
+from taskgov.scheduling.reading import read_local_queue
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.quota_usage import queues_in
 from taskgov.usage.workload_facts import PodsAsked, facts_in
 
 Demand = Mapping[tuple[str, str, ResourceName], int]
 """Cluster queue, instance type, resource -> base units."""
-
-
-@once
-def queues_in(kueue: KueueObjects) -> tuple[ClusterQueue, ...]:
-    """Return the ClusterQueues of a snapshot."""
-    return tuple(map(read_cluster_queue, kueue.cluster_queues))
 
 
 @once

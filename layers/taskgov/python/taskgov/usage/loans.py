@@ -89,6 +89,8 @@ def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
         {'a': 4, 'b': 3, 'c': 3}
 
     """
+    if total >= sum(weights.values()):
+        return dict(weights)
     return divide(total, [Party(name, weight, ceiling=weight) for name, weight in weights.items()])
 
 

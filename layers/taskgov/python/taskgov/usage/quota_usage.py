@@ -92,19 +92,25 @@ class _Holder:
 
 def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[KubernetesObject] = ()) -> Usage:
     """Read usage from ClusterQueues (v1beta1 or v1beta2) with their status, and from Cohorts where there are any."""
-    queues = [
-        (queue, read_cluster_queue(queue))
-        for queue in sorted(cluster_queues, key=lambda queue: str(queue["metadata"]["name"]))
-    ]
-    holders = _holders(queues, tuple(cohorts))
-    lines = sorted(_lines(holders), key=lambda line: (line.team, line.instance_type, line.resource, line.queue))
-    return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in queues))
+    return usage_in(KueueObjects(cluster_queues=tuple(cluster_queues), cohorts=tuple(cohorts)))
 
 
 @once
 def usage_in(kueue: KueueObjects) -> Usage:
     """Read usage from the queues and cohorts of one read of the cluster."""
-    return usage_of(kueue.cluster_queues, kueue.cohorts)
+    pairs = zip(kueue.cluster_queues, queues_in(kueue), strict=True)
+    queues = sorted(pairs, key=lambda pair: pair[1].name)
+    lines = sorted(
+        _lines(_holders(queues, kueue.cohorts)),
+        key=lambda line: (line.team, line.instance_type, line.resource, line.queue),
+    )
+    return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in queues))
+
+
+@once
+def queues_in(kueue: KueueObjects) -> tuple[ClusterQueue, ...]:
+    """Return the ClusterQueues of a snapshot."""
+    return tuple(map(read_cluster_queue, kueue.cluster_queues))
 
 
 def team_of(cluster_queue: KubernetesObject) -> str:
@@ -152,15 +158,29 @@ def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
 
 
 def _lines(holders: Sequence[_Holder]) -> Iterator[QuotaUsage]:
-    attributions = _attributions(holders)
+    """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone; give all lines."""
+    pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
     for holder in holders:
-        for key in holder.quotas.keys() | {key for key, used in holder.used.items() if used}:
-            yield _line(holder, key, attributions[holder.name, key])
+        for key in holder.quotas.keys() | holder.used.keys():
+            if holder.root is not None:
+                pools.setdefault((holder.root, key), []).append(holder)
+            elif _is_shown(holder, key):
+                account = _account(holder, key)
+                yield _line(holder, key, account, attribute_alone(account))
+    for (_, key), members in pools.items():
+        accounts = [_account(member, key) for member in members]
+        loans = attribute_loans(accounts)
+        for holder, account in zip(members, accounts, strict=True):
+            if _is_shown(holder, key):
+                yield _line(holder, key, account, loans[holder.name])
 
 
-def _line(holder: _Holder, key: FlavorResource, loans: LoanAttribution) -> QuotaUsage:
+def _is_shown(holder: _Holder, key: FlavorResource) -> bool:
+    return key in holder.quotas or bool(holder.used[key])
+
+
+def _line(holder: _Holder, key: FlavorResource, account: Account, loans: LoanAttribution) -> QuotaUsage:
     instance_type, resource = split(key)
-    account = _account(holder, key)
     return QuotaUsage(
         team=holder.team,
         queue=holder.name,
@@ -174,22 +194,6 @@ def _line(holder: _Holder, key: FlavorResource, loans: LoanAttribution) -> Quota
         idle=loans.idle,
         borrow_limit=account.borrowing_limit if holder.root else 0,
     )
-
-
-def _attributions(holders: Sequence[_Holder]) -> dict[tuple[str, FlavorResource], LoanAttribution]:
-    """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone."""
-    pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
-    attributions: dict[tuple[str, FlavorResource], LoanAttribution] = {}
-    for holder in holders:
-        for key in holder.quotas.keys() | holder.used.keys():
-            if holder.root is None:
-                attributions[holder.name, key] = attribute_alone(_account(holder, key))
-            else:
-                pools.setdefault((holder.root, key), []).append(holder)
-    for (_, key), members in pools.items():
-        for name, attribution in attribute_loans([_account(member, key) for member in members]).items():
-            attributions[name, key] = attribution
-    return attributions
 
 
 def _account(holder: _Holder, key: FlavorResource) -> Account:

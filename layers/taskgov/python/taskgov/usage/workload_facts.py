@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from taskgov.hyperpod import names
-from taskgov.kueue.named import named
+from taskgov.kueue.named import owner_of
 from taskgov.quantities import ResourceName, is_accelerator
-from taskgov.scheduling.instants import Instant
-from taskgov.scheduling.reading import read_workload
+from taskgov.scheduling.demand import pod_requests
+from taskgov.scheduling.instants import Instant, instant
+from taskgov.scheduling.reading import namespace_of, priority_class_of
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -144,40 +145,41 @@ def facts_of(item: KubernetesObject) -> WorkloadFacts:
 
     One waits that has no quota reservation, and is neither finished nor deactivated.
     """
-    status, spec = item.get("status") or {}, item.get("spec") or {}
-    conditions = read_conditions(status)
-    true = {kind: condition for kind, condition in conditions.items() if condition.status}
+    metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
+    true = {kind: condition for kind, condition in read_conditions(status).items() if condition.status}
     waits = spec.get("active") is not False and not true.keys() & {"QuotaReserved", "Finished"}
-    counts = waits or "Preempted" in true
-    workload = read_workload(item if counts else {**item, "spec": {**spec, "podSets": ()}}, {})
-    evicted = true.get("Evicted")
-    since = evicted.since if evicted else workload.created
-    owners = item["metadata"].get("ownerReferences") or ()
+    evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
+    since = evicted.since if evicted else instant(metadata.get("creationTimestamp"))
+    owner = owner_of(item)
     return WorkloadFacts(
-        namespace=workload.namespace,
-        name=workload.name,
-        uid=workload.uid,
-        queue=workload.queue,
-        job=named(item).job,
-        kind=next((owner.get("kind", "Workload") for owner in owners if owner.get("controller", True)), "Workload"),
-        priority_class=workload.priority_class,
-        priority=workload.priority,
+        namespace=namespace_of(item),
+        name=metadata["name"],
+        uid=metadata.get("uid") or "",
+        queue=spec.get("queueName") or "",
+        job=owner["name"] if owner else metadata["name"],
+        kind=owner.get("kind", "Workload") if owner else "Workload",
+        priority_class=priority_class_of(item),
+        priority=spec.get("priority") or 0,
         waiting_since=since if waits else None,
         evicted=evicted is not None,
         preempted=Preempted(
-            at=true["Preempted"].since,
-            reason=true["Preempted"].reason,
-            message=str(true["Preempted"].message),
-            ran_since=true["Admitted"].since if "Admitted" in true else None,
+            at=preempted.since,
+            reason=preempted.reason,
+            message=str(preempted.message),
+            ran_since=admitted.since if admitted else None,
         )
-        if "Preempted" in true
+        if preempted
         else None,
-        past_seconds=_past_seconds(status) if "Preempted" in true else None,
-        asks=tuple(
-            PodsAsked(dict(pods.node_selector).get(names.INSTANCE_TYPE_LABEL), pods.count, pods.requests)
-            for pods in workload.pod_sets
-        ),
+        past_seconds=_past_seconds(status) if preempted else None,
+        asks=tuple(map(_asked, spec.get("podSets") or ())) if waits or preempted else (),
     )
+
+
+def _asked(pod_set: KubernetesObject) -> PodsAsked:
+    """Read a pod set as it is written: what the cluster adds to its pods or excludes of them is not known here."""
+    pod = (pod_set.get("template") or {}).get("spec") or {}
+    instance_type = (pod.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL)
+    return PodsAsked(instance_type, pod_set.get("count", 1), tuple(sorted(pod_requests(pod).items())))
 
 
 def _past_seconds(status: KubernetesObject) -> float | None:
