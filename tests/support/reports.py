@@ -249,7 +249,7 @@ def _task() -> TaskLine:
         created=TWO_IN_THE_MORNING - timedelta(hours=2),
         instance_types=(P5,),
         asks="8 GPUs",
-        borrowed="2 GPUs",
+        beyond_quota="2 GPUs",
     )
 
 

@@ -125,7 +125,7 @@ def _teams(result: StepResult) -> RenderableType:
         )
         for team in sorted(result.quotas_after)
     ]
-    return table("", ("     team", "quota #", "used #", "borrowed #", "jobs"), rows)
+    return table("", ("     team", "quota #", "used #", "beyond quota #", "jobs"), rows)
 
 
 def _gpus(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> str:

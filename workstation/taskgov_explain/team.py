@@ -55,6 +55,7 @@ class ShareLine:
     guaranteed: int
     used: int
     borrowed: int
+    over_quota: int
     lent: int
     idle: int
     entitlement: int | None
@@ -202,6 +203,7 @@ def _share_line(standing: TeamUsage, loans: Iterable[Loan]) -> ShareLine:
         guaranteed=usage.guaranteed,
         used=usage.used,
         borrowed=usage.borrowed,
+        over_quota=usage.over_quota,
         lent=usage.lent,
         idle=usage.idle,
         entitlement=standing.entitlement,
@@ -222,7 +224,7 @@ def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     parts += [f"borrows {loan.amount} from {loan.lender}" for loan in loans if loan.borrower == usage.team]
     parts += [f"lends {loan.amount} to {loan.borrower}" for loan in loans if loan.lender == usage.team]
     if usage.over_quota:
-        parts.append(f"holds {usage.over_quota} above its quota, which was lowered under running work")
+        parts.append(f"holds {usage.over_quota} over quota, since its quota was lowered under running work")
     if standing.entitlement is not None:
         parts.append(f"fair sharing gives it {standing.entitlement}")
     if standing.infinite_share:

@@ -39,6 +39,7 @@ class TeamSide:
     quota: int
     used: int
     borrowed: int
+    over_quota: int
     lent: int
     pending: int
     """Workloads of the team that wait, whatever for."""
@@ -142,7 +143,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
 
 def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
     old, new = (_lines(side) for side in (before, after))
-    nothing = TeamSide(0, 0, 0, 0, 0)
+    nothing = TeamSide(0, 0, 0, 0, 0, 0)
     for team, instance_type, resource in sorted({*old, *new}):
         key = (team, instance_type, resource)
         yield TeamDifference(team, instance_type, resource, old.get(key, nothing), new.get(key, nothing))
@@ -154,7 +155,7 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
     waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
-            line.guaranteed, line.used, line.borrowed, line.lent, waiting.get(line.team, 0)
+            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, waiting.get(line.team, 0)
         )
         for line in usage.lines
         if (line.instance_type, line.resource) in leading

@@ -175,8 +175,9 @@ class TaskLine:
     instance_types: tuple[str, ...]
     asks: str
     """What it requests: accelerators, or cpu and memory where it requests none."""
-    borrowed: str
-    """What it holds beyond its team's quota; empty for nothing. Attributed: Kueue counts it by queue."""
+    beyond_quota: str
+    """What it holds beyond its team's quota, borrowed or over quota; empty for nothing. Attributed: Kueue counts it by
+    queue."""
     start: GivenStart | None = None
     """When it starts, as it was last estimated; None where no estimate of it is kept."""
 

@@ -195,7 +195,8 @@ STARTS: Final = Column(
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",
     "Tasks",
-    "Every task that has not finished, newest first. To see why one waits: taskgov explain TEAM/TASK.",
+    "Every task that has not finished, newest first. To see why one waits: taskgov explain TEAM/TASK. Beyond quota is "
+    "what the team borrows or holds over quota, attributed to the tasks that Kueue would reclaim first.",
     (
         name("Team", lambda line: line.team),
         text("Task", lambda line: line.task),
@@ -204,7 +205,7 @@ TASKS: Final[Sheet[TaskLine]] = Sheet(
         name("State", lambda line: words(line.state)),
         name("Instance type", lambda line: ", ".join(line.instance_types) or NOTHING),
         text("Requests", lambda line: line.asks),
-        text("Borrowed", lambda line: line.borrowed or NOTHING),
+        text("Beyond quota", lambda line: line.beyond_quota or NOTHING),
     ),
 )
 PENDING: Final[Sheet[PendingLine]] = Sheet(
