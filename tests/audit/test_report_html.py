@@ -114,7 +114,7 @@ def test_the_evidence_says_in_words_what_the_sentence_does_not() -> None:
     assert shown == [
         ("Is late", "yes"),
         ("Percent", "0.5 %"),
-        ("Promised GPUs", "12"),
+        ("Guaranteed GPUs", "12"),
         ("Since", "2026-11-19 22:10 UTC"),
     ]
 

@@ -110,7 +110,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     policy = snapshot.policy
     if policy is None:
         why = "The policy document breaks rules" if snapshot.policy_violations else "There is no policy document"
-        return f"{why}: today's quota is the promise, and nothing changes it."
+        return f"{why}: today's quota is the guarantee, and nothing changes it."
     if policy.shared_pool is not None and policy.shared_pool.team == team:
         return "It is the shared pool: it holds the remaining capacity, and only lends."
     if team in policy.guardrails.freeze:
@@ -122,7 +122,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     families = ", ".join(family_promise.family for family_promise in promise.families)
     given = (("a fixed quota", fixed), ("a share", promise.share), (f"a part of families ({families})", families))
     kinds = [kind for kind, is_given in given if is_given]
-    return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
+    return f"The document guarantees it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
 
 
 def _quota_lines(snapshot: Snapshot, plan: Plan, team: str) -> Iterator[QuotaLine]:
