@@ -187,7 +187,7 @@ CASES = {
     ),
     "idle-quota": Case(used(1), used(4), "team-a used 1 of 4 ml.g5.8xlarge at most in 168 h: 3 were never used."),
     "request-never-fits": Case(
-        asking(32), asking(29), "A pod of greedy requests more than any node offers: 32 cpu of 29.57."
+        asking(32), asking(29), "A pod of team-a/greedy requests more than any node offers: 32 cpu of 29.57."
     ),
     "eviction-loop": Case(thrown_out(3), thrown_out(2), "victim was evicted 3 times (Preempted)."),
 }

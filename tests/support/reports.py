@@ -257,7 +257,7 @@ def _preemption() -> PreemptionLine:
     return PreemptionLine(
         at=TWO_IN_THE_MORNING - timedelta(minutes=12),
         team="team-a",
-        workload="hyperpod-ns-team-a/finetune",
+        workload="team-a/finetune",
         reason="InCohortReclamation",
         preempting_team="team-b",
         gpus=4,

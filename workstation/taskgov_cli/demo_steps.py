@@ -27,6 +27,7 @@ TOLD = frozenset({"event", "execution", "denied", "settled"})
 GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
 """Names that CloudFormation generates."""
 GPU = "nvidia.com/gpu"
+_WORKLOAD = re.compile(r"^hyperpod-ns-(?P<team>[^/]+)/\w+?-(?P<job>.+)-\w{5}$")
 
 
 def shown(number: int, result: StepResult) -> Iterator[RenderableType]:
@@ -60,9 +61,20 @@ def _story(result: StepResult) -> Iterator[RenderableType]:
     for cycle in result.cycles:
         for admission in cycle.admitted:
             borrowing = " (borrowing)" if admission.borrowing else ""
-            yield Text(f"   admitted  {admission.workload}{borrowing}", style="green")
+            yield Text(f"   admitted  {task_of(admission.workload)}{borrowing}", style="green")
         for lost in cycle.preempted:
-            yield Text(f"   preempted {lost.workload}, by {lost.preemptor}: {lost.reason}", style="yellow")
+            victim, preemptor = task_of(lost.workload), task_of(lost.preemptor)
+            yield Text(f"   preempted {victim}, by {preemptor}: {lost.reason}", style="yellow")
+
+
+def task_of(workload: str) -> str:
+    """Return `team/job` for a Workload's name.
+
+    >>> task_of("hyperpod-ns-speech/pytorchjob-voices-d95d8")
+    'speech/voices'
+    """
+    found = _WORKLOAD.match(workload)
+    return f"{found['team']}/{found['job']}" if found else workload
 
 
 def _is_own_document(moment: Moment) -> bool:

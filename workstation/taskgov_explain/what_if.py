@@ -121,6 +121,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     supposed = as_supposed(snapshot, supposed)
     plan = plan_quotas(supposed, mode="plan")
     before, after = sides_of(snapshot, supposed, plan.changes)
+    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
         plan=plan,
@@ -131,7 +132,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
         courses=tuple(courses(supposed, *begins, run_times)),
         risks=risks_of(after.at_rest, after.world),
         shortfalls=tuple(_shortfalls(after)),
-        loops=after.loop,
+        loops=tuple(shown.get(key, key) for key in after.loop),
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
         not_settled=tuple(dict.fromkeys((*before.not_settled, *after.not_settled))),
         loop=(loop_in(supposed) or loop_in(supposed, plan.changes)) if after.loop else None,
