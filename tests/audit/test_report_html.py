@@ -152,6 +152,16 @@ def test_the_headline_says_what_becomes_of_the_plan(outcome: Outcome, says: str)
     assert headline(report) == f"1 finding needs attention. {says}"
 
 
+def test_cpu_and_memory_are_a_folded_section_beside_the_accelerators() -> None:
+    html = report_html(a_report()).decode()
+    section = html[html.index('<section id="usage-others"') :]
+    folded = section[section.index("<details") : section.index("</details>")]
+    assert ("CPU and memory" in folded, "<span>1 row</span>" in folded) == (True, True)
+    assert re.findall(r'data-label="Resource"[^>]*>([^<]*)', folded) == ["CPU, cores"]
+    usage = html[html.index('<section id="usage"') : html.index('<section id="usage-others"')]
+    assert "CPU, cores" not in usage
+
+
 def test_the_headline_of_a_quiet_cluster_is_quiet() -> None:
     assert headline(an_empty_report()) == "Nothing needs attention. The quotas are as they should be."
 

@@ -45,7 +45,7 @@ from taskgov.usage.workloads import PREEMPTION_REASONS
 def tables(report: Report) -> tuple[Table, ...]:
     """Return every other table of the page, in order of interest."""
     return (
-        usage_table(report.usage),
+        *usage_tables(report.usage),
         LEASES.of(report.leases),
         LOANS.of(report.loans),
         tasks_table(report.tasks, report.tasks_left_out, report.header.taken_at),
@@ -62,12 +62,17 @@ def tables(report: Report) -> tuple[Table, ...]:
     )
 
 
-def usage_table(lines: Sequence[UsageLine]) -> Table:
-    """Return the table of use; where it would be too long, of the accelerators (or cores) alone, most used first."""
-    if len(lines) <= MOST_ROWS:
-        return USAGE.of(lines)
-    leading = sorted((line for line in lines if line.leading), key=lambda line: (-line.used, line.team))
-    return USAGE.of(leading, "Accelerators alone (cores where there are none), the teams that use most first.")
+def usage_tables(lines: Sequence[UsageLine]) -> tuple[Table, ...]:
+    """Return the tables of use: of accelerators (of cores, on types without any), and folded, of the other resources.
+
+    Where they would be too long, the others are left out, and the teams that use most come first.
+    """
+    leading = [line for line in lines if line.leading]
+    if len(lines) > MOST_ROWS:
+        leading.sort(key=lambda line: (-line.used, line.team))
+        return (USAGE.of(leading, "Accelerators alone (cores where there are none), the teams that use most first."),)
+    others = USAGE_OF_OTHERS.of(line for line in lines if not line.leading)
+    return USAGE.of(leading), replace(others, is_folded=True)
 
 
 def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Table:
@@ -186,6 +191,12 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
         name("Resource", lambda line: short_resource(line.resource)),
         Field(Column("Amount", "number"), lambda line: number_cell(line.amount, line.unit)),
     ),
+)
+USAGE_OF_OTHERS: Final = replace(
+    USAGE,
+    anchor="usage-others",
+    title="CPU and memory",
+    note="What quotas hold besides accelerators, EFA interfaces too. HyperPod adds it by ratio where it is not set.",
 )
 STARTS: Final = Column(
     "Starts by (UTC)",
