@@ -110,6 +110,14 @@ TEAM_WITHOUT_PROMISE: Final = FindingKind(
     remedy="give it a quota or a share",
     found_in=("policy/warnings.py",),
 )
+LEASE_BEYOND_DONOR: Final = FindingKind(
+    code="lease-beyond-donor",
+    severity=Severity.WARNING,
+    means="a lease of more than the document gives its donor: each plan refuses it",
+    sentence="{donor} has {has} {instance_type} in the document, and cannot lend {count} to {borrower}.",
+    remedy="lease fewer, set partial: true, or raise the quota of {donor}",
+    found_in=("policy/warnings_leases.py",),
+)
 NOBODY_KEEPS_REMAINDER: Final = FindingKind(
     code="nobody-keeps-remainder",
     severity=Severity.WARNING,

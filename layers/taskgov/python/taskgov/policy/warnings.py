@@ -28,6 +28,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.draft import Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
+from taskgov.policy.warnings_leases import leases_beyond_their_donors
 from taskgov.violations import Location
 
 Place = Callable[[Location], str]
@@ -54,6 +55,7 @@ def policy_warnings(draft: Draft, place: Place) -> tuple[Finding, ...]:
         *_teams_without_promise(draft.document, place),
         *_nobody_keeps_the_remainder(draft.document),
         *_promises_that_demand_never_moves(draft, place),
+        *leases_beyond_their_donors(draft.document, place),
     )
 
 
