@@ -105,7 +105,7 @@ def test_the_sources_of_a_number_add_up_to_it(team: str, nodes: int) -> None:
 
 def test_use_loans_and_entitlement_are_one_sentence() -> None:
     [share] = explain_team(governed().snapshot(), "team-a").shares
-    assert share.because.startswith("team-a uses 5 GPUs of its 4, borrows 1 from ")
+    assert share.because.startswith("team-a uses 5 GPUs with a quota of 4, borrows 1 from ")
     assert (share.borrowed, share.guaranteed, share.used) == (1, 4, 5)
 
 
@@ -146,10 +146,10 @@ def test_a_frozen_team_and_one_that_is_not_in_the_document_are_left_as_they_are(
 
 def test_what_waits_is_counted() -> None:
     answer = explain_team(governed().submit("team-b", "waits", pods=30).snapshot(), "team-b")
-    assert answer.pending == "1 workload(s) wait, for 30 accelerators, the oldest since 2026-11-20 11:00."
+    assert answer.pending == "1 workload waits for 30 accelerators, the oldest since 2026-11-20 11:00."
 
 
 def test_a_lender_is_shown_to_whom_it_lends() -> None:
     lab = Lab(fair_share=False).team("team-a", 2).team("team-b", 2).machines(4).submit("team-a", "own", pods=3)
     [share] = explain_team(lab.snapshot(), "team-b").shares
-    assert share.because == "team-b uses 0 GPUs of its 2, lends 1 to team-a."
+    assert share.because == "team-b uses 0 GPUs with a quota of 2, lends 1 to team-a."

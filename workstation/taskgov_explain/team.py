@@ -17,6 +17,7 @@ from taskgov.allocation.wording import capacity_words, said_number, value_in
 from taskgov.findings import Finding
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import ComputeQuota
+from taskgov.number_text import counted
 from taskgov.policy.document import PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
@@ -220,7 +221,7 @@ def _is_about(loan: Loan, standing: TeamUsage) -> bool:
 
 def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     usage = standing.usage
-    parts = [f"uses {words(usage.resource, usage.used)} of its {usage.guaranteed}"]
+    parts = [f"uses {words(usage.resource, usage.used)} with a quota of {usage.guaranteed}"]
     parts += [f"borrows {loan.amount} from {loan.lender}" for loan in loans if loan.borrower == usage.team]
     parts += [f"lends {loan.amount} to {loan.borrower}" for loan in loans if loan.lender == usage.team]
     if usage.over_quota:
@@ -237,7 +238,8 @@ def _pending(standing: ClusterUsage, team: str) -> str:
     if waiting is None:
         return "None of its work waits."
     since = f"{waiting.oldest_since:%Y-%m-%d %H:%M}"
-    return f"{waiting.workloads} workload(s) wait, for {waiting.accelerators} accelerators, the oldest since {since}."
+    waits = counted(waiting.workloads, "workload waits", "workloads wait")
+    return f"{waits} for {counted(waiting.accelerators, 'accelerator')}, the oldest since {since}."
 
 
 def _promise(policy: PolicyDocument, team: str) -> TeamPolicy | None:
