@@ -19,7 +19,7 @@ def use(peak: float, *, hours: float = 168, pending: bool = False) -> ObservedUs
 
 
 def world(*uses: ObservedUse, today: int = 20, history: tuple[tuple[float, int], ...] = (), **rules: Any) -> Snapshot:
-    """team-a is promised 20; what it had so many hours ago is its history."""
+    """team-a is guaranteed 20; what it had so many hours ago is its history."""
     demand = {"enabled": True, "maxMovePercent": 10, **rules}
     policy = document(fixed("team-a", row(Count=20)), demand=demand, guardrails={"minimumQuota": {"team-a": 4}})
     held = quota("team-a", row(Count=today))
@@ -114,7 +114,7 @@ def test_a_quota_that_the_plan_creates_is_lowered_once_a_day() -> None:
 
 def test_what_is_moved_says_why() -> None:
     [line] = [line for line in plan_quotas(world(use(2)), mode="plan").allocations if line.team == "team-a"]
-    assert line.because.endswith("promised 20, used 2 at most in 168 h, 2 of 20 lent to the shared pool")
+    assert line.because.endswith("guaranteed 20, used 2 at most in 168 h, 2 of 20 lent to the shared pool")
     assert line.reason is Reason.DEMAND
 
 

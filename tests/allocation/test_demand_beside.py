@@ -30,7 +30,7 @@ def lease(count: int, **fields: Any) -> dict[str, Any]:
 
 
 def policy(*leases: dict[str, Any], **sections: Any) -> PolicyDocument:
-    """Team a is promised 2, team b 20."""
+    """Team a is guaranteed 2, team b 20."""
     sections = {"demand": DEMAND, **sections}
     return document(fixed("a", row(Count=2)), fixed("b", row(Count=20)), leases=list(leases), **sections)
 
@@ -116,7 +116,7 @@ def counts_of_g5(plan: Plan) -> dict[str, float]:
 
 
 class TestShortages:
-    """Team b is promised 20, and six nodes are left for a day."""
+    """Team b is guaranteed 20, and six nodes are left for a day."""
 
     def world(self, *uses: ObservedUse) -> Snapshot:
         teams = document(fixed("b", row(Count=20)), demand=DEMAND)
@@ -167,7 +167,7 @@ def test_a_step_that_is_rolled_back_was_no_step() -> None:
 
 
 class TestBoundaries:
-    """One team, promised 20, as the rate and the use make it."""
+    """One team, guaranteed 20, as the rate and the use make it."""
 
     def left(self, peak: float, *, today: int = 20, past: tuple[tuple[timedelta, int], ...] = (), **more: Any) -> float:
         was = quota("b", row(Count=today))
@@ -216,7 +216,7 @@ class TestBoundaries:
         teams = document(fixed("b", row(Count=20)), demand=DEMAND, pool=False)
         world = snapshot(teams, nodes(20), [quota("b", row(Count=19))], observed_use=(use(13),))
         (line,) = planned(world).allocations
-        assert (line.after, line.because) == (20, "b 19 -> 20 ml.g5.8xlarge: promised 20")
+        assert (line.after, line.because) == (20, "b 19 -> 20 ml.g5.8xlarge: guaranteed 20")
 
     def test_a_floor_of_part_of_an_instance_is_rounded_up(self) -> None:
         teams = document(
@@ -244,7 +244,7 @@ class TestSmallPromises:
             "b does not use all of its 4 ml.g5.8xlarge, and demand never moves any: "
             "10 % of 4 is less than one instance."
         )
-        assert finding.remedy == "set demand.maxMovePercent to 25 or more, or lower the promise"
+        assert finding.remedy == "set demand.maxMovePercent to 25 or more, or lower the quota"
         assert finding.evidence == {
             "instanceType": G5,
             "promised": 4,

@@ -113,12 +113,12 @@ def test_it_says_of_which_family_a_row_is_a_part() -> None:
     }
     assert "3 of the 4 instances of family p5" in lines[LARGE]
     (source,) = row_sources(world)["ant"][LARGE, ""].sources
-    assert source.because == "promised by the document, 3 of the 4 instances of family p5"
+    assert source.because == "guaranteed by the document, 3 of the 4 instances of family p5"
 
 
 def test_a_quota_that_a_family_promises_is_supposed_in_the_document() -> None:
     world = cluster(document(by_family("ant", {"family": "p5", "count": 4})), {LARGE: 6})
-    with pytest.raises(ValueError, match="promises it by family p5"):
+    with pytest.raises(ValueError, match="guarantees it by family p5"):
         suppose(world, Hypothesis(quotas=(QuotaSetting("ant", LARGE, 2),)))
     assert suppose(world, Hypothesis(added_nodes={SMALL: 2})).policy == world.policy
 
@@ -208,7 +208,7 @@ def test_every_accelerated_family_is_of_one_accelerator() -> None:
         ({"families": [{"family": "p5", "counts": 1}]}, "did you mean count?"),
         (
             {"families": [{"family": "h100", "count": 1}], "share": [{"instanceType": LARGE, "percent": 5}]},
-            'families[0].family: "h100" - stands for ml.p5.48xlarge too, on which this team already has a promise',
+            'families[0].family: "h100" - stands for ml.p5.48xlarge too, on which this team already has a quota',
         ),
         (
             {"families": [{"family": "p5", "count": 1}, {"family": "h100", "count": 1}]},

@@ -41,7 +41,7 @@ def shrinking(to: int = 6, **guardrails: Any) -> Snapshot:
 
 
 def starting(**guardrails: Any) -> Snapshot:
-    """team-a has nothing and is promised 4."""
+    """team-a has nothing and is guaranteed 4."""
     return replace(shrinking(4, **guardrails), quotas=())
 
 

@@ -46,7 +46,7 @@ def effective(queue: dict[str, Any], gpus: int) -> dict[str, Any]:
 
 
 def orchestrated(gpus: int = 2, jobs: tuple[dict[str, Any], ...] = ()) -> Snapshot:
-    """team-a has 4 by its spec and is promised 3; Kueue gives it `gpus`."""
+    """team-a has 4 by its spec and is guaranteed 3; Kueue gives it `gpus`."""
     quotas = [quota("team-a", row(Count=4)), quota("team-b", row(Count=1))]
     kueue = queues(quotas, *jobs)
     first, *others = kueue.cluster_queues

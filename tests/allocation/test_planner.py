@@ -99,7 +99,7 @@ CASES = {
         document(fixed("a", row(Count=5)), pool=False),
         nodes(2),
         {"a": 2},
-        want_words="capacity 2 ml.g5.8xlarge, tier 1 gives, promised 5",
+        want_words="capacity 2 ml.g5.8xlarge, tier 1 gives, guaranteed 5",
         want_findings={"capacity-shortage"},
     ),
     "a promise beyond capacity is granted where over-commitment is declared (seed 003)": Case(
@@ -233,7 +233,7 @@ CASES = {
         nodes(3),
         {"a": 0},
         [quota("a", row(Count=3))],
-        want_words="3 -> 0 ml.g5.8xlarge: the document promises none",
+        want_words="3 -> 0 ml.g5.8xlarge: the document guarantees none",
     ),
     "values that HyperPod filled in by ratio are no difference": Case(
         document(fixed("a", row(P5, Accelerators=2)), pool=False),
@@ -435,7 +435,7 @@ def test_without_a_document_nothing_is_written_even_in_apply_mode() -> None:
     plan = plan_quotas(snapshot(None, nodes(2), [quota("a", row(Count=5))]), mode="apply")
     assert plan.outcome is Outcome.NOTHING_TO_DO
     [finding] = plan.findings
-    assert finding.because == "Quotas promise 5 ml.g5.8xlarge, 2 are usable (250 %): capacity 2 ml.g5.8xlarge."
+    assert finding.because == "Quotas guarantee 5 ml.g5.8xlarge, 2 are usable (250 %): capacity 2 ml.g5.8xlarge."
 
 
 def test_a_document_that_breaks_rules_blocks_with_one_finding_for_each() -> None:
@@ -464,8 +464,8 @@ def test_a_change_on_many_types_names_the_largest_and_counts_the_rest() -> None:
     cluster = [node for instance_type in types for node in nodes(1, instance_type)]
     [change] = plan_quotas(snapshot(policy, cluster), mode="plan").changes
     assert change.because == (
-        "0 -> 1 ml.p5.48xlarge: promised 1; 0 -> 1 ml.g5.12xlarge: promised 1; 0 -> 1 ml.g6.12xlarge: promised 1; "
-        "and 2 more instance types"
+        "0 -> 1 ml.p5.48xlarge: guaranteed 1; 0 -> 1 ml.g5.12xlarge: guaranteed 1; "
+        "0 -> 1 ml.g6.12xlarge: guaranteed 1; and 2 more instance types"
     )
 
 
@@ -479,8 +479,8 @@ def test_a_promise_in_another_unit_is_reported_as_an_end_and_a_beginning() -> No
     policy = document(fixed("a", row(P5, Accelerators=8)), pool=False)
     plan = plan_quotas(snapshot(policy, nodes(1, P5), [quota("a", row(P5, Count=1))]), mode="plan")
     assert [line.because for line in plan.allocations] == [
-        "a 0 -> 8 Accelerators ml.p5.48xlarge: promised 8 Accelerators",
-        "a 1 -> 0 ml.p5.48xlarge: the promise is written in another unit",
+        "a 0 -> 8 Accelerators ml.p5.48xlarge: guaranteed 8 Accelerators",
+        "a 1 -> 0 ml.p5.48xlarge: the document states it in another unit",
     ]
 
 

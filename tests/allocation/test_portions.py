@@ -188,8 +188,8 @@ def test_each_source_of_a_share_names_its_cause() -> None:
         "12.5 % of 192 usable vCPUs"
     ]
     assert [each.because for each in of(10, {"weight": 2}, {"weight": 1}, taken=instances(4)).values()] == [
-        "weight 2 of 3 in the 6 that promises leave",
-        "weight 1 of 3 in the 6 that promises leave",
+        "weight 2 of 3 in the 6 that fixed quotas leave",
+        "weight 1 of 3 in the 6 that fixed quotas leave",
     ]
 
 
@@ -220,7 +220,7 @@ NOTHING = {
         [{"weight": 1}],
         2,
         2,
-        "weight 1 of 1 in the 0 that promises leave is less than one instance",
+        "weight 1 of 1 in the 0 that fixed quotas leave is less than one instance",
     ),
     "a weight on no instances": ([{"weight": 1}], 0, 0, ""),
     "no percent": (percents(0), 3, 0, ""),

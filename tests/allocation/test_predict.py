@@ -58,8 +58,9 @@ def test_a_job_that_runs_on_borrowed_quota_is_preempted_by_the_owner_of_new_quot
         team="team-a",
         effect="preempted",
         gpus=3,
-        because="InCohortReclamation, by hyperpod-ns-team-b/owner",
+        because="InCohortReclamation, by team-b/owner",
         wave=2,
+        task="team-a/borrower",
     )
     assert (starts.effect, starts.name) == ("starts", "owner")
     plan = plan_of(each)
@@ -68,7 +69,7 @@ def test_a_job_that_runs_on_borrowed_quota_is_preempted_by_the_owner_of_new_quot
         (1, ()),
         (2, ("hyperpod-ns-team-a/borrower",)),
     ]
-    assert plan.changes[1].because.endswith("; wave 2 preempts hyperpod-ns-team-a/borrower")
+    assert plan.changes[1].because.endswith("; wave 2 preempts team-a/borrower")
 
 
 def test_what_would_have_happened_without_the_plan_is_not_its_doing() -> None:
@@ -166,7 +167,7 @@ def test_a_prediction_whose_budget_is_used_up_says_at_least_these_and_lets_nothi
     ],
 )
 def test_a_job_is_its_queue_s_team_s_or_else_its_namespace_s(namespace: str, queue: str, want: str) -> None:
-    assert effects_module._effect(f"{namespace}/big", "starts", Admission(queue, ()), "", ()).team == want
+    assert effects_module._effect(f"{namespace}/big", "", "starts", Admission(queue, ()), "", ()).team == want
 
 
 @pytest.mark.parametrize(("fair", "few", "many"), [("Disabled", 100_000, 40_000), ("Enabled", 100_000, 20_000)])

@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
     "an edit that is adopted is the promise": (
         edited(governed("adopt"), Count=5),
         {
-            "team-a": ["edit-adopted 5 Count: the edit by hand that was taken as the promise"],
+            "team-a": ["edit-adopted 5 Count: the edit by hand that was taken as the guarantee"],
             "shared-pool": ["shared-pool 3 Count: remainder of capacity 8 ml.g5.8xlarge"],
         },
     ),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         ),
         {
             "a": ["share 6 Accelerators, 135 VCpu, 1500 MemoryInGiB: 37.5 % of 16 usable accelerators"],
-            "b": ["promise 8 Accelerators, 180 VCpu, 2000 MemoryInGiB: promised 1"],
+            "b": ["promise 8 Accelerators, 180 VCpu, 2000 MemoryInGiB: guaranteed 1"],
             "shared-pool": [
                 "shared-pool 2 Accelerators, 45 VCpu, 500 MemoryInGiB: remainder of capacity 2 ml.p5.48xlarge"
             ],
@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
             nodes(3, P5, allocatable={"nvidia.com/gpu": 8, "cpu": 180_000}),
         ),
         {
-            "a": ["promise 8 Accelerators, 180 VCpu: promised 1"],
+            "a": ["promise 8 Accelerators, 180 VCpu: guaranteed 1"],
             "shared-pool": ["shared-pool 16 Accelerators, 360 VCpu: remainder of capacity 3 ml.p5.48xlarge"],
         },
     ),
@@ -106,12 +106,12 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         alone(fixed("a", row(Count=6)), fixed("b", row(Count=10)), machines=8),
         {
             "a": [
-                "promise 6 Count: promised by the document",
-                f"shortage -3 Count: {SHORT}, promises of 16, 8 to give, tier 1 gives",
+                "promise 6 Count: guaranteed by the document",
+                f"shortage -3 Count: {SHORT}, guarantees of 16, 8 to give, tier 1 gives",
             ],
             "b": [
-                "promise 10 Count: promised by the document",
-                f"shortage -5 Count: {SHORT}, promises of 16, 8 to give, tier 1 gives",
+                "promise 10 Count: guaranteed by the document",
+                f"shortage -5 Count: {SHORT}, guarantees of 16, 8 to give, tier 1 gives",
             ],
         },
     ),
@@ -124,14 +124,14 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         ),
         {
             "a": [
-                "promise 6 Count: promised by the document",
-                f"shortage -2 Count: {SHORT}, promises of 12, 8 to give, tier 1 gives",
+                "promise 6 Count: guaranteed by the document",
+                f"shortage -2 Count: {SHORT}, guarantees of 12, 8 to give, tier 1 gives",
                 "floor 1 Count: floor 5",
             ],
             "b": [
-                "promise 6 Count: promised by the document",
-                f"shortage -2 Count: {SHORT}, promises of 12, 8 to give, tier 1 gives",
-                "bounds-of-others -1 Count: floors and ceilings of other promises",
+                "promise 6 Count: guaranteed by the document",
+                f"shortage -2 Count: {SHORT}, guarantees of 12, 8 to give, tier 1 gives",
+                "bounds-of-others -1 Count: floors and ceilings of other teams",
             ],
         },
     ),
@@ -146,7 +146,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
                 f"incident -2 Count: {SHORT}, floors of 12, 8 to give",
             ],
             "b": [
-                "promise 8 Count: promised by the document",
+                "promise 8 Count: guaranteed by the document",
                 f"shortage -2 Count: {SHORT}: floors come first",
                 f"incident -2 Count: {SHORT}, floors of 12, 8 to give",
             ],
@@ -156,7 +156,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         alone(fixed("a", row(Count=6)), machines=0, quotas=[quota("a", row(Count=4))]),
         {
             "a": [
-                "promise 6 Count: promised by the document",
+                "promise 6 Count: guaranteed by the document",
                 "no-nodes -2 Count: the type has no nodes; nothing is added",
             ]
         },
@@ -169,7 +169,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         ),
         {
             "a": [
-                "promise 6 Accelerators: promised by the document",
+                "promise 6 Accelerators: guaranteed by the document",
                 "unknown-type -2 Accelerators: the resources of the type are not known; left as it is",
             ],
             "shared-pool": ["unknown-type 2 Count: the resources of the type are not known; left as it is"],
@@ -179,7 +179,7 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         snapshot(document(fixed("a", row(C5, Accelerators=6, VCpu=8)), pool=False), nodes(4, C5)),
         {
             "a": [
-                "promise 6 Accelerators, 8 VCpu: promised by the document",
+                "promise 6 Accelerators, 8 VCpu: guaranteed by the document",
                 "ceiling -6 Accelerators: ml.c5.2xlarge has no accelerators",
             ]
         },
@@ -188,11 +188,11 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         world(lease("a", "b", 2, **GPUS), a={"Accelerators": 2}, b={"Count": 2}),
         {
             "a": [
-                "promise 2 Accelerators: promised by the document",
+                "promise 2 Accelerators: guaranteed by the document",
                 f"lease 2 Accelerators: 2 accelerators leased from b {UNTIL}",
             ],
             "b": [
-                "promise 16 Accelerators, 384 VCpu, 4096 MemoryInGiB: promised by the document",
+                "promise 16 Accelerators, 384 VCpu, 4096 MemoryInGiB: guaranteed by the document",
                 f"lease -2 Accelerators, -48 VCpu, -512 MemoryInGiB: 2 accelerators leased to a {UNTIL}",
             ],
             "shared-pool": [
@@ -205,9 +205,9 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         {
             "a": [f"lease 2 Accelerators: 2 accelerators leased from b {UNTIL}"],
             "b": [
-                "promise 64 Accelerators, 1536 VCpu, 16384 MemoryInGiB: promised by the document",
+                "promise 64 Accelerators, 1536 VCpu, 16384 MemoryInGiB: guaranteed by the document",
                 ("shortage -32 Accelerators, -768 VCpu, -8192 MemoryInGiB: "
-                "capacity 4 ml.p5.48xlarge, promises of 8, 4 to give, tier 1 gives"),
+                "capacity 4 ml.p5.48xlarge, guarantees of 8, 4 to give, tier 1 gives"),
                 f"lease -2 Accelerators, -48 VCpu, -512 MemoryInGiB: 2 accelerators leased to a {UNTIL}",
             ],
             "shared-pool": [],
@@ -220,11 +220,11 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         ),
         {
             "a": [
-                "promise 2 Accelerators, 20 VCpu: promised by the document",
+                "promise 2 Accelerators, 20 VCpu: guaranteed by the document",
                 f"lease 1 Accelerators, 24 VCpu: 1 accelerators leased from shared-pool {UNTIL}",
             ],
             "b": [
-                "promise 16 Accelerators: promised by the document",
+                "promise 16 Accelerators: guaranteed by the document",
                 f"lease -3 Accelerators: 3 accelerators leased to shared-pool {UNTIL}",
             ],
             "shared-pool": [
@@ -238,11 +238,11 @@ CASES: dict[str, tuple[Snapshot, dict[str, list[str]]]] = {
         world(lease("a", "b", 2, **SLICES), a=slices(1), b=slices(5), sharedPool=None),
         {
             "a": [
-                "promise 1 mig-1g.10gb: promised by the document",
+                "promise 1 mig-1g.10gb: guaranteed by the document",
                 f"lease 2 mig-1g.10gb: 2 mig-1g.10gb leased from b {UNTIL}",
             ],
             "b": [
-                "promise 5 mig-1g.10gb: promised by the document",
+                "promise 5 mig-1g.10gb: guaranteed by the document",
                 f"lease -2 mig-1g.10gb: 2 mig-1g.10gb leased to a {UNTIL}",
             ],
         },

@@ -34,5 +34,5 @@ def test_large_amounts_are_reported_in_full() -> None:
     plan = plan_quotas(snapshot(policy, nodes(2), [quota("a", row(Count=MANY))]), mode="plan")
     told = " ".join([*(change.because for change in plan.changes), *(each.because for each in plan.findings)])
     assert "1234567 -> 2" in told
-    assert "Quotas promise 1234567 ml.g5.8xlarge" in told
+    assert "Quotas guarantee 1234567 ml.g5.8xlarge" in told
     assert "e+06" not in told

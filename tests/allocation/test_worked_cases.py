@@ -81,7 +81,7 @@ def test_on_a_type_without_nodes_nothing_is_granted_beyond_today(promised: dict[
 def test_on_a_type_without_nodes_less_is_granted_and_said_so() -> None:
     world = snapshot(document(fixed("a", row(C5, VCpu=4)), pool=False), nodes(2), [quota("a", row(C5, VCpu=10))])
     [change] = plan_quotas(world, mode="apply").changes
-    assert change.because == "10 -> 4 VCpu ml.c5.2xlarge: promised 4 VCpu, the type has no nodes"
+    assert change.because == "10 -> 4 VCpu ml.c5.2xlarge: guaranteed 4 VCpu, the type has no nodes"
 
 
 def test_accelerators_promised_on_a_type_that_has_none_are_not_given() -> None:
@@ -137,4 +137,6 @@ def test_a_mass_loss_names_the_capacity_it_divides() -> None:
     plan = plan_quotas(snapshot(policy, [*nodes(10), *broken(7)]), mode="plan")
     assert counts(plan) == {"a": 7, "b": 3}
     [finding] = [each for each in plan.findings if each.code == "capacity-shortage"]
-    assert finding.because.startswith("Promises exceed capacity: promises of 17, 10 to give, capacity 17 -> 10 healthy")
+    assert finding.because.startswith(
+        "Guarantees exceed capacity: guarantees of 17, 10 to give, capacity 17 -> 10 healthy"
+    )

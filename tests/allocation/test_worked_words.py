@@ -98,7 +98,7 @@ def test_whole_instances_that_become_parts_are_said_in_gpus() -> None:
 def test_over_commitment_is_said_in_percent_of_what_is_usable(there: Sequence[Node], said: str, percent: int) -> None:
     world = snapshot(document(pool=False), there, [quota("left-alone", row(Count=5))])
     [finding] = [each for each in plan_of(world).findings if each.code == "over-commitment"]
-    assert finding.because.startswith(f"Quotas promise {said}")
+    assert finding.because.startswith(f"Quotas guarantee {said}")
     assert finding.evidence["percent"] == percent
 
 

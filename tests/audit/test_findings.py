@@ -113,12 +113,12 @@ class Case:
 
 CASES = {
     "over-commitment": Case(
-        watched(team("team-a", 9)), watched(team("team-a", 8)), "Quotas promise 9 ml.g5.8xlarge, 8 are usable (112 %)"
+        watched(team("team-a", 9)), watched(team("team-a", 8)), "Quotas guarantee 9 ml.g5.8xlarge, 8 are usable (112 %)"
     ),
     "quota-drift": Case(
         snapshot(document(fixed("team-a", row(Count=2)), pool=False), nodes(4), [team("team-a", 1)]),
         snapshot(document(fixed("team-a", row(Count=1)), pool=False), nodes(4), [team("team-a", 1)]),
-        "The quota of team-a differs from the policy: 1 -> 2 ml.g5.8xlarge: promised 2.",
+        "The quota of team-a differs from the policy: 1 -> 2 ml.g5.8xlarge: guaranteed 2.",
     ),
     "policy-drift": Case(
         snapshot(document(schedulerConfig={"FairShare": "Enabled"}, pool=False), scheduler_config=SCHEDULER),
@@ -167,7 +167,7 @@ CASES = {
     ),
     "weight-zero": Case(fair(a=0, b=10), fair(a=0, b=0), "a has fair-share weight 0 beside teams with a weight"),
     "nominal-above-allocatable": Case(
-        offering(1_930), offering(4_000), "Quotas promise 16 vCPU (nodes offer 7.72) of ml.m5.xlarge: 207 %"
+        offering(1_930), offering(4_000), "Quotas guarantee 16 vCPU (nodes offer 7.72) of ml.m5.xlarge: 207 %"
     ),
     "starved-while-another-borrows": Case(
         starving(),
@@ -187,7 +187,7 @@ CASES = {
     ),
     "idle-quota": Case(used(1), used(4), "team-a used 1 of 4 ml.g5.8xlarge at most in 168 h: 3 were never used."),
     "request-never-fits": Case(
-        asking(32), asking(29), "A pod of greedy requests more than any node offers: 32 cpu of 29.57."
+        asking(32), asking(29), "A pod of team-a/greedy requests more than any node offers: 32 cpu of 29.57."
     ),
     "eviction-loop": Case(thrown_out(3), thrown_out(2), "victim was evicted 3 times (Preempted)."),
 }

@@ -81,7 +81,7 @@ def test_preemptions_come_newest_first_with_both_teams() -> None:
     cluster.with_preempted("new", "team-b", by="team-b", gpus=1, minutes=5, reason="InClusterQueue", ran_minutes=None)
     new, old = report_of(cluster.snapshot()).preemptions
     assert (new.workload, new.reason, new.team, new.preempting_team, new.gpu_seconds) == (
-        "hyperpod-ns-team-b/new",
+        "team-b/new",
         "InClusterQueue",
         "team-b",
         "team-b",

@@ -114,7 +114,7 @@ def test_the_evidence_says_in_words_what_the_sentence_does_not() -> None:
     assert shown == [
         ("Is late", "yes"),
         ("Percent", "0.5 %"),
-        ("Promised GPUs", "12"),
+        ("Guaranteed GPUs", "12"),
         ("Since", "2026-11-19 22:10 UTC"),
     ]
 
@@ -150,6 +150,16 @@ def test_a_team_that_holds_more_than_a_lowered_quota_is_not_drawn_as_borrowing()
 def test_the_headline_says_what_becomes_of_the_plan(outcome: Outcome, says: str) -> None:
     report = replace(a_report(), header=replace(a_report().header, plan_outcome=outcome))
     assert headline(report) == f"1 finding needs attention. {says}"
+
+
+def test_cpu_and_memory_are_a_folded_section_beside_the_accelerators() -> None:
+    html = report_html(a_report()).decode()
+    section = html[html.index('<section id="usage-others"') :]
+    folded = section[section.index("<details") : section.index("</details>")]
+    assert ("CPU and memory" in folded, "<span>1 row</span>" in folded) == (True, True)
+    assert re.findall(r'data-label="Resource"[^>]*>([^<]*)', folded) == ["CPU, cores"]
+    usage = html[html.index('<section id="usage"') : html.index('<section id="usage-others"')]
+    assert "CPU, cores" not in usage
 
 
 def test_the_headline_of_a_quiet_cluster_is_quiet() -> None:

@@ -29,7 +29,7 @@ def test_a_team_reads_its_quota_its_tasks_its_loans_and_why_it_waits() -> None:
     page = pages(two_teams().snapshot())["team-a"]
     (gpus,) = (line for line in page.usage if line.leading)
     assert (gpus.guaranteed, gpus.used, gpus.borrowed) == (2, 4, 2)
-    assert [(line.task, line.state.value, line.borrowed) for line in page.tasks] == [
+    assert [(line.task, line.state.value, line.beyond_quota) for line in page.tasks] == [
         ("a-waits", "pending", ""),
         ("a-borrows", "running", "2 GPUs"),
     ]

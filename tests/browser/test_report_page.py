@@ -169,6 +169,31 @@ def test_a_phone_names_every_number_beside_it(show: Show) -> None:
     assert opened.page.locator(f"#usage tbody td >> nth={used}").evaluate(label) == '"Used"'
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_cpu_and_memory_are_folded_on_a_phone_and_the_keyboard_opens_them(show: Show, *, scripts: bool) -> None:
+    others = tuple(
+        a_usage_line(f"team-{number}", resource=resource, leading=False, guaranteed=192.0, used=288.0)
+        for number in range(8)
+        for resource in ("cpu", "memory")
+    )
+    report = replace(a_report(), usage=(a_usage_line(), *others))
+    opened = show(report, viewport={"width": 390, "height": 844}, java_script_enabled=scripts)
+    assert opened.page.locator("#usage tbody tr").count() == 1
+    folded = opened.page.locator("#usage-others")
+    rows = folded.locator("tbody tr")
+    assert (rows.count(), rows.first.is_visible()) == (16, False)
+    low = folded.bounding_box()
+    assert low
+    assert low["height"] < 100
+    folded.locator("summary").focus()
+    opened.page.keyboard.press("Enter")
+    rows.first.wait_for(state="visible")
+    assert "288" in rows.first.inner_text()
+    assert opened.page.locator("html").bounding_box()["width"] == 390  # type: ignore[index]  # it is shown
+    if scripts:
+        assert opened.widths() == (390, 390)
+
+
 def test_markup_in_a_team_s_name_is_text(show: Show) -> None:
     opened = show(a_hostile_report())
     assert opened.page.locator("img, b[onclick]").count() == 0

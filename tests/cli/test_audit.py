@@ -57,6 +57,30 @@ def test_findings_are_shown_with_the_key_figures(snapshot: str) -> None:
     assert "declare" in words  # the remedy
 
 
+def test_what_could_not_be_checked_is_listed_and_no_figure_is_made_of_it(tmp_path: Path) -> None:
+    sample = json.loads(Path("examples/snapshot.json").read_text())
+    del sample["kueue"]
+    file = tmp_path / "snapshot.json"
+    file.write_text(json.dumps(sample))
+    output = tmp_path / "page.html"
+    words = " ".join(audit("-s", str(file), "-o", str(output)).output.split())
+    left_out = "Not checked: queues and tasks (the snapshot has no objects of Kueue)."
+    assert left_out in words
+    assert "GPUs: 7 healthy. Findings" in words  # not "0 used", not "0 workloads wait"
+    page = output.read_text()
+    assert left_out in page
+    assert "<dt>Healthy</dt>" in page
+    assert "<dt>Used</dt>" not in page
+    data = json.loads(audit("-s", str(file), "--json").stdout)
+    assert [each["part"] for each in data["notChecked"]] == ["queues and tasks"]
+
+
+def test_without_a_document_no_quota_is_as_it_should_be(calm: str) -> None:
+    words = " ".join(audit("-s", calm).output.split())
+    assert "Not checked: quotas (there is no policy document)." in words
+    assert "as they should be" not in words
+
+
 def test_a_cluster_without_findings_says_so(calm: str) -> None:
     result = audit("-s", calm, "--fail-on", "info")
     assert (result.exit_code, "No findings." in result.output) == (OK, True), result.output

@@ -21,7 +21,16 @@ from tests.support.once import once
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 AFTER_STEP = 4
-SEEN = ("borrow", "preempted for", "node fails", "4 -> 3", "plan: blocked", "plan: needs-approval", "plan: apply")
+SEEN = (
+    "borrow",
+    "preempted for",
+    "node fails",
+    "4 -> 3",
+    "plan: blocked",
+    "plan: needs-approval",
+    "plan: apply",
+    "beyond quota",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """`taskgov explain`: what people and programs are shown, and what is said of a name that nobody has."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,24 @@ def test_the_reason_comes_first_and_what_would_help_after_it(runner: CliRunner, 
     assert result.output.splitlines()[0] == "team-a/waits: WaitingForQuota"
     for text in ("Ways to start it", "team-b/b-own finishes", "Who holds what", "Kueue's message"):
         assert text in result.output
+
+
+@pytest.mark.parametrize("command", [["explain", "waits"], ["what-if", "--lose-nodes", "1xml.g5.8xlarge"], ["status"]])
+def test_over_quota_has_a_column_of_its_own_beside_borrowed(
+    tmp_path: Path, runner: CliRunner, command: list[str]
+) -> None:
+    lab = Lab().team("team-a", 2, borrow=0).team("team-b", 4).machines(6).submit("team-a", "a-own", pods=2)
+    snapshot = lab.submit("team-a", "waits", pods=2).snapshot()
+    [queue] = [queue for queue in snapshot.kueue.cluster_queues if "team-a" in queue["metadata"]["name"]]
+    for group in queue["spec"]["resourceGroups"]:
+        for resource in group["flavors"][0]["resources"]:
+            resource["nominalQuota"] = "1"  # lowered under running work, which may not borrow
+    file = tmp_path / "snapshot.json"
+    file.write_bytes(snapshot_to_json(snapshot))
+    result = runner.invoke(app, [*command, "-s", str(file)])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"used +borrowed +over quota +lent", result.output)
+    assert re.search(r" 2 +0 +1 +0 ", result.output)  # used, borrowed, over quota, lent
 
 
 def test_run_times_tell_when(runner: CliRunner, snapshot: str) -> None:

@@ -38,6 +38,7 @@ def test_history_shows_the_newest_runs_first(applied: World) -> None:
         ("UpdateComputeQuota", "UpdateComputeQuota by ana"),
         ("UpdateComputeQuota; plan plan-1 approved by ben", "UpdateComputeQuota by ana; plan plan-1 approved by ben"),
         ("Run Ordered", "run requested by ana"),
+        ("Resync Due", "run of the schedule by ana"),
         ("", "a kind by ana"),
     ],
 )

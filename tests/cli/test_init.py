@@ -138,7 +138,7 @@ def test_what_cannot_be_declared_is_frozen_with_the_reason() -> None:
     cluster = snapshot(None, nodes(1), [quota("ant", row(Count=40))])
     draft = draft_policy(cluster)
     assert draft.document["guardrails"]["freeze"] == ["ant"]
-    assert "promised 40" in draft.frozen["ant"]
+    assert "guaranteed 40" in draft.frozen["ant"]
     assert "ant is frozen" in document_text(draft, cluster)
 
 
@@ -204,7 +204,7 @@ def test_the_answer_for_programs_has_what_was_found_and_what_to_decide(file_of_a
     (found,) = answer["instanceTypes"]
     assert (found["instanceType"], found["nodes"], found["usable"], found["promised"]) == (G5, 4, 4, 3)
     assert answer["changes"] == 0
-    assert any("1 of 4 ml.g5.8xlarge are not promised to any team" in each for each in answer["decide"])
+    assert any("1 of 4 ml.g5.8xlarge are not guaranteed to any team" in each for each in answer["decide"])
 
 
 @pytest.fixture

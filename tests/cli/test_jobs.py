@@ -26,7 +26,7 @@ def lines(*arguments: str) -> list[str]:
     return [" ".join(line.split()) for line in result.output.splitlines()]
 
 
-def test_every_task_is_listed_with_its_state_and_what_it_borrows(snapshot: str) -> None:
+def test_every_task_is_listed_with_its_state_and_what_it_holds_beyond_quota(snapshot: str) -> None:
     head, _, *rows = lines("-s", snapshot)
     assert head == "ml-cluster, 2026-11-20 12:00:00 UTC: 2 running, 1 pending"
     assert rows == [
@@ -44,7 +44,7 @@ def test_team_and_state_choose(snapshot: str) -> None:
 
 def test_json_holds_the_same_and_explain_takes_its_names(snapshot: str) -> None:
     data = json.loads(CliRunner().invoke(app, ["jobs", "-s", snapshot, "--json"]).output)
-    assert [(each["job"], each["state"], each["borrowed"]) for each in data["tasks"]] == [
+    assert [(each["job"], each["state"], each["beyondQuota"]) for each in data["tasks"]] == [
         ("own", "running", {}),
         ("waits", "pending", {}),
         ("borrows", "running", {"nvidia.com/gpu": 2}),

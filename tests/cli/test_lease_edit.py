@@ -227,3 +227,14 @@ def test_any_reason_comes_back_as_it_was_written(reasons: list[str]) -> None:
             text = lease_edit.without_lease(text, len(want) - 1)
             want.pop()
             assert (yaml.safe_load(text).get("leases") or []) == want
+
+
+def test_a_lease_that_the_document_can_never_give_is_added_with_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD)
+    result = lease("add", "9xml.g5.8xlarge", *ADD[2:], str(file))
+    assert result.exit_code == 0, result.output
+    assert len(yaml.safe_load(file.read_text())["leases"]) == 1
+    assert "team-b has 4 ml.g5.8xlarge in the document, and cannot lend 9 to team-a." in " ".join(result.stderr.split())
+    (tmp_path / "fits.yaml").write_text(HEAD)
+    assert lease(*ADD, str(tmp_path / "fits.yaml")).stderr == ""

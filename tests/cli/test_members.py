@@ -103,7 +103,7 @@ class TestAMember:
 
     def test_jobs_lists_the_own_team_with_what_it_borrows(self) -> None:
         found = data("jobs", *LIVE, "--team", "team-a")
-        assert [(each["job"], each["state"], each["borrowed"]) for each in found["tasks"]] == [
+        assert [(each["job"], each["state"], each["beyondQuota"]) for each in found["tasks"]] == [
             ("borrows", "running", {"nvidia.com/gpu": 1}),
             ("nobodys", "pending", {}),
             ("waits", "pending", {}),
@@ -224,9 +224,12 @@ class TestLess:
         self.rights(world, monkeypatch, "clusterqueues")
         assert "team-a ml.g5.8xlarge ? 3 ? ?" in lines("status", *LIVE, "--team", "team-a")
         assert "quotas: neither your team's nor other teams'" in lines("status", *LIVE, "--team", "team-a")
-        tasks = {each["job"]: each["borrowed"] for each in data("jobs", *LIVE, "--team", "team-a")["tasks"]}
+        tasks = {each["job"]: each["beyondQuota"] for each in data("jobs", *LIVE, "--team", "team-a")["tasks"]}
         assert tasks == {"borrows": None, "waits": {}, "nobodys": {}}
-        assert any(line.startswith("what the tasks marked ? borrow") for line in lines("jobs", *LIVE, "-t", "team-a"))
+        assert any(
+            line.startswith("what the tasks marked ? hold beyond quota")
+            for line in lines("jobs", *LIVE, "-t", "team-a")
+        )
         assert data("explain", "team-a/borrows", *LIVE)["borrowing"] == []
 
     def test_without_nodes_nothing_is_said_of_any(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:

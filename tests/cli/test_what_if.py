@@ -80,7 +80,7 @@ def test_a_loop_is_reported_with_what_ends_it(runner: CliRunner, tmp_path: Path)
     file.write_bytes(snapshot_to_json(weight_zero(weight=10)))
     arguments = ["what-if", "-s", str(file), "--weight", "team-a=0"]
     shown = " ".join(runner.invoke(app, arguments).output.split())
-    assert "These workloads would preempt each other forever: hyperpod-ns-team-a/pytorchjob-home-a1b2c" in shown
+    assert "These workloads would preempt each other forever: team-a/home" in shown
     assert "It ends in the model with FairShareWeight of team-a: 10 (then waits: team-b/big, team-b/huge)" in shown
     loop = json.loads(runner.invoke(app, [*arguments, "--json"]).output)["loop"]
     assert (loop["workloads"], loop["searched"]) == (["team-a/home", "team-a/late"], True)

@@ -186,7 +186,7 @@ def test_a_job_that_is_not_submitted_yet_is_estimated_by_the_record(world: World
     file.write_text(json.dumps(job_manifest("team-a", "new", {"nvidia.com/gpu": "1"})))
     shown = text("when", "--submit", str(file), *LIVE)
     assert shown.startswith("team-a/new: no estimate")
-    assert "it takes 20" in shown or "nothing that was measured" in shown
+    assert "it takes 20" in shown or "no measured time" in shown
     file.write_text("kind: Service")
     assert taskgov("when", "--submit", str(file), *LIVE).exit_code == 2
 

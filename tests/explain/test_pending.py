@@ -251,7 +251,7 @@ def test_who_could_preempt_but_is_not_the_first_waits_for_quota() -> None:
     for name in ("first", "it"):
         lab.put(workload("team-b", name, 1, pods=5, priority="inference"))
     answer = explain_workload(lab.snapshot(), "it")
-    assert answer.because == "It could preempt 1 workload(s), but others are before it in line."
+    assert answer.because == "It could preempt 1 workload, but others are before it in line."
 
 
 def test_kueues_own_word_about_pods_comes_before_the_count_of_nodes() -> None:

@@ -51,7 +51,7 @@ def test_each_unit_of_a_row_has_a_sentence_with_its_own_numbers() -> None:
     policy = document(fixed("team-a", row(P5, Count=1)), leases=[lease])
     told = [line.because.partition(",")[0] for line in explain_team(snapshot(policy, nodes(4, P5)), "team-a").quotas]
     assert told == [
-        f"team-a 0 -> {number} {P5}: promised 1" for number in ("10 Accelerators", "240 VCpu", "2560 MemoryInGiB")
+        f"team-a 0 -> {number} {P5}: guaranteed 1" for number in ("10 Accelerators", "240 VCpu", "2560 MemoryInGiB")
     ]
 
 
@@ -61,8 +61,8 @@ def sources(answer: TeamExplanation) -> list[tuple[float, str]]:
 
 def test_a_fixed_promise_is_the_documents() -> None:
     answer = explain_team(governed().snapshot(), "team-a")
-    assert sources(answer) == [(4, "promised by the document")]
-    assert answer.governed == "The document promises it a fixed quota (tier 2)."
+    assert sources(answer) == [(4, "guaranteed by the document")]
+    assert answer.governed == "The document guarantees it a fixed quota (tier 2)."
 
 
 def test_a_share_is_a_part_of_what_is_usable() -> None:
@@ -92,8 +92,8 @@ def test_leases_move_units_and_say_until_when() -> None:
 
 def test_a_shortage_is_what_was_taken() -> None:
     answer = explain_team(governed(nodes=5).snapshot(), "team-a")
-    assert sources(answer)[0] == (4, "promised by the document")
-    assert sources(answer)[1] == (-1, "capacity 5 ml.g5.8xlarge, promises of 6, 5 to give, tier 2 gives")
+    assert sources(answer)[0] == (4, "guaranteed by the document")
+    assert sources(answer)[1] == (-1, "capacity 5 ml.g5.8xlarge, guarantees of 6, 5 to give, tier 2 gives")
 
 
 @pytest.mark.parametrize("team", ["team-a", "team-b", "shared-pool"])
@@ -105,7 +105,7 @@ def test_the_sources_of_a_number_add_up_to_it(team: str, nodes: int) -> None:
 
 def test_use_loans_and_entitlement_are_one_sentence() -> None:
     [share] = explain_team(governed().snapshot(), "team-a").shares
-    assert share.because.startswith("team-a uses 5 GPUs of its 4, borrows 1 from ")
+    assert share.because.startswith("team-a uses 5 GPUs with a quota of 4, borrows 1 from ")
     assert (share.borrowed, share.guaranteed, share.used) == (1, 4, 5)
 
 
@@ -146,10 +146,10 @@ def test_a_frozen_team_and_one_that_is_not_in_the_document_are_left_as_they_are(
 
 def test_what_waits_is_counted() -> None:
     answer = explain_team(governed().submit("team-b", "waits", pods=30).snapshot(), "team-b")
-    assert answer.pending == "1 workload(s) wait, for 30 accelerators, the oldest since 2026-11-20 11:00."
+    assert answer.pending == "1 workload waits for 30 accelerators, the oldest since 2026-11-20 11:00."
 
 
 def test_a_lender_is_shown_to_whom_it_lends() -> None:
     lab = Lab(fair_share=False).team("team-a", 2).team("team-b", 2).machines(4).submit("team-a", "own", pods=3)
     [share] = explain_team(lab.snapshot(), "team-b").shares
-    assert share.because == "team-b uses 0 GPUs of its 2, lends 1 to team-a."
+    assert share.because == "team-b uses 0 GPUs with a quota of 2, lends 1 to team-a."

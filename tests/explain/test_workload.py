@@ -69,10 +69,28 @@ def test_who_runs_on_borrowed_quota_is_shown_whose_it_is_and_when_it_would_have_
     answer = explain_workload(lent_out().snapshot(), "a-more")
     assert answer.reason is Reason.ADMITTED
     assert answer.borrowing == (
-        "team-a uses 4 GPUs of ml.g5.8xlarge with a quota of 2: 2 are borrowed, from team-b (2 lent)",
+        "team-a uses 4 GPUs of ml.g5.8xlarge with a quota of 2: 2 GPUs borrowed, from team-b (2 lent)",
     )
     [risk] = answer.risks
     assert (risk.lender, risk.size, risk.unused, risk.reason) == ("team-b", 1, 2, "InCohortReclamation")
+
+
+def test_what_a_lowered_quota_leaves_is_over_quota_and_not_borrowed() -> None:
+    snapshot = lent_out().snapshot()
+    [queue] = [queue for queue in snapshot.kueue.cluster_queues if "team-a" in queue["metadata"]["name"]]
+    for group in queue["spec"]["resourceGroups"]:
+        for resource in group["flavors"][0]["resources"]:
+            resource["nominalQuota"] = "1"  # it holds 4, and team-b leaves 2 idle
+    answer = explain_workload(snapshot, "a-more")
+    [beyond] = answer.borrowing
+    assert beyond == (
+        "team-a uses 4 GPUs of ml.g5.8xlarge with a quota of 1: 2 GPUs borrowed, from team-b (2 lent); "
+        "1 GPU over quota, since the quota was lowered under running work"
+    )
+    assert {(holder.team, holder.borrowed, holder.over_quota) for holder in answer.holders} == {
+        ("team-a", 2, 1),
+        ("team-b", 0, 0),
+    }
 
 
 def test_a_preempted_workload_is_shown_by_whom_and_why() -> None:

@@ -29,11 +29,11 @@ ALONE = (*LIVE, "--stack", "")
 COMMANDS = {
     "`taskgov status`": ("status", *ALONE, "--team", "team-a"),
     "`taskgov jobs`": ("jobs", *ALONE, "--team", "team-a"),
-    "`taskgov jobs --mine`": ("jobs", *ALONE, "--team", "team-a", "--mine"),
-    "`taskgov explain TEAM/JOB`": ("explain", "team-a/a-pytorchjob", *ALONE),
+    "`taskgov jobs --mine -c CLUSTER`": ("jobs", *ALONE, "--team", "team-a", "--mine"),
+    "`taskgov explain TEAM/JOB -c CLUSTER`": ("explain", "team-a/a-pytorchjob", *ALONE),
     "`taskgov explain --team`": ("explain", "--team", "team-a", *ALONE),
     "`taskgov report --team`": ("report", "ml-cluster", "--team", "team-a"),
-    "`taskgov when TEAM/JOB`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
+    "`taskgov when TEAM/JOB -c CLUSTER --stack taskgov`": ("when", "team-a/a-pytorchjob", *LIVE, "--stack", "taskgov"),
 }
 KINDS: tuple[JobKind, ...] = ("PyTorchJob", "HyperPodPyTorchJob", "RayJob", "Job")
 NOT_READ = {("list", "", "events"): "kubectl shows it"}

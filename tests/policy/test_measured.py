@@ -95,12 +95,12 @@ def test_a_fixed_quota_or_a_weight_beside_the_whole_is_a_warning() -> None:
     told = parsed(*thirds, team("fixed", count=2), team("weighed", {"weight": 3}))[1]
     assert told == [
         (
-            "promise-beside-the-whole",
+            "quota-beside-the-whole",
             "teams[4].share[0].weight",
             "Percentages divide all of ml.g5.8xlarge, and a weight of 3 stands beside them: together they never fit.",
         ),
         (
-            "promise-beside-the-whole",
+            "quota-beside-the-whole",
             "teams[3].quota.ComputeQuotaResources[0]",
             "Percentages divide all of ml.g5.8xlarge, and a fixed quota stands beside them: together they never fit.",
         ),

@@ -88,7 +88,7 @@ def test_a_type_is_shared_once_a_team_and_not_beside_a_fixed_quota() -> None:
         (
             "teams[0].share[1].instanceType",
             '"ml.g5.8xlarge"',
-            "has a fixed quota in this team too: promise one or the other",
+            "has a fixed quota in this team too: keep one of them",
         )
     ]
 
@@ -118,7 +118,7 @@ def test_a_share_that_is_refused_is_not_warned_of_as_a_missing_promise() -> None
         document = {"apiVersion": "taskgov/v1", "cluster": CLUSTER, "teams": list(teams)}
         return [(found.code, found.subject) for found in parse_policy(yaml.safe_dump(document)).warnings]
 
-    assert warned({"name": "a", "share": [share(percent=500)]}, {"name": "b"}) == [("team-without-promise", "teams[1]")]
+    assert warned({"name": "a", "share": [share(percent=500)]}, {"name": "b"}) == [("team-without-quota", "teams[1]")]
     assert warned({"name": 3}) == []
 
 

@@ -103,7 +103,7 @@ def test_a_partition_that_the_type_does_not_have_is_found() -> None:
 def test_a_team_without_a_promise_is_found() -> None:
     [found] = warnings(teams=[{"name": "a"}])
 
-    assert (found.code, found.subject) == ("team-without-promise", "teams[0]")
+    assert (found.code, found.subject) == ("team-without-quota", "teams[0]")
 
 
 def test_a_document_without_teams_is_found() -> None:

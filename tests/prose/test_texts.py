@@ -65,6 +65,18 @@ def test_is_no_and_of_which_are_avoided(text: str, is_avoided: bool) -> None:
     assert any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES) is is_avoided
 
 
+def test_pages_say_guarantee_of_quotas_as_those_of_aws_do() -> None:
+    """One word for one thing: quotas guarantee, and a task holds beyond quota what they do not guarantee."""
+    pages = [file for file in files_of_people() if file.suffix == ".md" or file.name == "template.yaml"]
+    found = [
+        f"{file}: {match[0]!r}"
+        for file in pages
+        for _, text in texts_of(file)
+        for match in re.finditer(r"(?i)\bpromis(?:es?|ed|ing)\b[^\n]{0,30}", text)
+    ]
+    assert found == []
+
+
 SOURCE = '''"""What a module does."""
 
 NAME = "taskgov/knows"

@@ -29,8 +29,14 @@ Text = tuple[int, str]
 
 
 def files_of_people() -> list[Path]:
-    """Return the files that people read, from the root of the checkout; the changelog keeps the words of its time."""
-    pages = [Path("README.md"), Path("CONTRIBUTING.md"), Path("SECURITY.md"), *sorted(Path("docs").rglob("*.md"))]
+    """Return the files that people read, from the root of the checkout."""
+    pages = [
+        Path("README.md"),
+        Path("CONTRIBUTING.md"),
+        Path("SECURITY.md"),
+        Path("CHANGELOG.md"),
+        *sorted(Path("docs").rglob("*.md")),
+    ]
     code = [file for room in _PRODUCT for kind in ("*.py", "*.j2") for file in sorted(Path(room).rglob(kind))]
     played = sorted(Path("workstation").rglob("walkthrough/**/*.yaml"))
     shown = [file for kind in ("*.yaml", "*.yml") for file in sorted(Path("examples").rglob(kind))]

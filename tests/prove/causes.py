@@ -155,7 +155,7 @@ Check = Callable[[World, str, RowKey, set[Cause]], str]
 
 def _promise(world: World, team: str, key: RowKey, said: set[Cause]) -> str:
     is_count = _at_allocatable(world) and (team, key[0]) in world.shares
-    return "" if (team, key) in world.fixed or is_count else "the document promises none"
+    return "" if (team, key) in world.fixed or is_count else "the document guarantees none"
 
 
 def _share(world: World, team: str, key: RowKey, said: set[Cause]) -> str:

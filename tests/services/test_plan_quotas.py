@@ -65,9 +65,9 @@ def test_a_summary_stays_short_however_many_changes_there_are() -> None:
 
 
 def test_a_summary_has_one_line_for_a_quota_that_is_written_twice() -> None:
-    second = replace(second_write(2, "team-a", "quota0000001", 2, 5), because="promised 5")
+    second = replace(second_write(2, "team-a", "quota0000001", 2, 5), because="guaranteed 5")
     lines = summary(plan_of(low_write(0, "team-a", "quota0000001", 4, 2), second)).splitlines()
-    assert lines[1:] == ["- team-a: promised 5"]
+    assert lines[1:] == ["- team-a: guaranteed 5"]
 
 
 def test_a_plan_without_progress_says_why() -> None:

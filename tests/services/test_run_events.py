@@ -124,10 +124,10 @@ def test_changes_travel_with_their_reasons_and_the_cause_of_the_run() -> None:
 
 def test_a_quota_that_is_written_twice_is_reported_once_from_first_to_last() -> None:
     low, other = low_write(0, "team-a", "quota0000001", 4, 2), replace(creation(1, "team-b", 1), wave=2)
-    second = replace(second_write(2, "team-a", "quota0000001", 2, 5, wave=3), because="promised 5")
+    second = replace(second_write(2, "team-a", "quota0000001", 2, 5, wave=3), because="guaranteed 5")
     _, detail = event_of(replace(an_end(), plan=plan_of(low, other, second)))
     told = [(each["team"], each["gpusBefore"], each["gpusAfter"], each["because"]) for each in detail["changes"]]
-    assert told == [("team-a", 4, 5, "promised 5"), ("team-b", 0, 1, "team-b gets 1")]
+    assert told == [("team-a", 4, 5, "guaranteed 5"), ("team-b", 0, 1, "team-b gets 1")]
     assert detail["changeCount"] == 2
 
 

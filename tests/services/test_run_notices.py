@@ -66,6 +66,13 @@ def test_a_notice_names_who_caused_a_run_before_who_approved_its_plan() -> None:
     assert "Cause: UpdateComputeQuota by jane at 2026-11-20 12:00:00 UTC; plan plan-1 approved by ana" in notice.text
 
 
+def test_a_request_is_said_in_words_and_not_by_the_name_of_its_event() -> None:
+    ordered = CAUSE.model_copy(update={"detail_type": "Run Ordered", "what": "Run Ordered"})
+    notice = notice_of(EndOfRun(CLUSTER_ARN, "ml-cluster", "run-1", "failed", 0, NOON, NOON, cause=ordered))
+    assert notice
+    assert "Cause: run requested by jane at 2026-11-20 12:00:00 UTC" in notice.text.splitlines()
+
+
 def test_an_incident_is_reported_whatever_the_outcome() -> None:
     notice = notice_of(an_end("applied", replace(PLAN, findings=(INCIDENT,))))
     assert notice

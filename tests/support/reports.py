@@ -249,7 +249,7 @@ def _task() -> TaskLine:
         created=TWO_IN_THE_MORNING - timedelta(hours=2),
         instance_types=(P5,),
         asks="8 GPUs",
-        borrowed="2 GPUs",
+        beyond_quota="2 GPUs",
     )
 
 
@@ -257,7 +257,7 @@ def _preemption() -> PreemptionLine:
     return PreemptionLine(
         at=TWO_IN_THE_MORNING - timedelta(minutes=12),
         team="team-a",
-        workload="hyperpod-ns-team-a/finetune",
+        workload="team-a/finetune",
         reason="InCohortReclamation",
         preempting_team="team-b",
         gpus=4,

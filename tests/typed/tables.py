@@ -11,6 +11,7 @@ from typing import Final, Literal
 WORDS: Final = {
     "BUCKET": "$(out BucketName)",
     "CLUSTER": "ml-cluster",
+    "CONTEXT": "plain-eks",
     "CLUSTER_ARN": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl",
     "EKS_CLUSTER": "ml-eks",
     "EXECUTION_ARN": "$(aws stepfunctions list-executions --state-machine-arn $(out ReconcileStateMachineArn) "
@@ -18,12 +19,14 @@ WORDS: Final = {
     "FILE": "ml-cluster.yaml",
     "JOB": "team-a/training",
     "NAME": "training",
+    "POLICY": "plain-eks.yaml",
     "NAMESPACE": "hyperpod-ns-team-a",
     "ROLE": "data-scientist",
     "ROLE_ARN": "arn:aws:iam::111122223333:role/data-scientist",
     "TABLE": "$(out TableName)",
     "TASK": "training",
     "TEAM": "team-a",
+    "TEAM/JOB": "team-a/training",
     "TRACE": "philly.csv",
     "WORKLOAD": "team-a/training",
 }
@@ -46,13 +49,17 @@ FILES: Final = {
 }
 """Files that pages name as the reader's own."""
 
-ACCOUNTS: Final[dict[str, Literal["apply", "bare"]]] = {
+ACCOUNTS: Final[dict[str, Literal["apply", "bare", "plain-eks"]]] = {
     r"taskgov (approve|reject|rollback)": "apply",
     r"taskgov init .*--team": "bare",
+    r"taskgov (?:adopt|doctor plain-eks|init plain-eks)": "plain-eks",
 }
-"""Which account a command needs, if not the usual one: plans wait in `apply` mode, and `bare` has no quotas yet."""
+"""Which account a command needs, if not the usual one.
 
-UNSET: Final = {"taskgov init ": "ml-cluster.yaml"}
+Plans wait in `apply` mode, `bare` has no quotas yet, and `plain-eks` has no HyperPod.
+"""
+
+UNSET: Final = {"taskgov init plain-eks": "plain-eks.yaml", "taskgov init ": "ml-cluster.yaml"}
 """Files that are not there yet when a command begins like this: it writes them."""
 
 WATCHED: Final = "timeout 20 "
@@ -66,6 +73,8 @@ and pages name both."""
 
 ENDS: Final = {
     "taskgov audit -s examples/snapshot.json -o reports": (1, "a finding is an error (docs/cli.md, exit codes)"),
+    "taskgov adopt plain-eks.yaml --context plain-eks": (1, "there are queues to adopt (its help)"),
+    "taskgov adopt POLICY --context CONTEXT": (1, "the same"),
     "taskgov reject plan-4e41121266fc0018": (1, "it was approved before"),
     "taskgov audit --cluster ml-cluster --stack taskgov -o reports --fail-on warning": (1, "there are findings"),
     "taskgov status --cluster ml-cluster --watch": (TIMED_OUT, "it looks until somebody ends it"),
@@ -81,12 +90,7 @@ NOT_TYPED: Final = {
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
     "taskgov advise work/": "needs a record of weeks: tests/cli/test_advise.py has weeks of work",
-    "taskgov when": "needs a record of work: tests/cli/test_when.py has one, and walkthrough 30 plays it",
-    "taskgov adopt": "needs an EKS cluster without HyperPod: tests/cli/test_kueue.py has one",
-    "taskgov init plain-eks": "the same",
-    "taskgov doctor plain-eks": "the same",
-    "taskgov review FILE": "needs a pipeline of a forge: tests/review",
-    "taskgov apply --policy FILE --reviewed forge": "the same",
+    "taskgov apply --policy FILE --reviewed forge": "needs a merge whose plan is that of the review: tests/review",
     "kubectl apply -f docs/rbac.yaml": "the embedded cluster has these rights; `make test-cluster` gives them",
     "kubectl delete -f docs/rbac.yaml": "the same",
     "sed s/team-a/nlp/g docs/rbac-team.yaml | kubectl apply": "the same",
@@ -96,8 +100,6 @@ NOT_TYPED: Final = {
     "aws lambda invoke": "needs Docker: `make test-local-invoke` types it",
     "aws cloudformation continue-update-rollback": "needs a deployment that failed",
     "aws cloudformation deploy": "the embedded account takes no change set of another template",
-    "taskgov explain TEAM/JOB": "names a row of a table that tests/permissions/test_looking.py plays and writes",
-    "taskgov jobs --mine": "the same",
     "kubectl -n kueue-system logs": "the embedded cluster runs no manager of Kueue, which it models",
     "cd examples/terraform": "needs the provider from Terraform's registry",
     "taskgov local": "is what everything is typed against",

@@ -9,6 +9,7 @@ a forked process. Skipped where the AWS CLI or kubectl is not installed. `docs/w
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -23,10 +24,21 @@ import boto3
 import pytest
 import yaml
 
+from taskgov.hyperpod.instance_types import InstanceTypeTable
+from taskgov.hyperpod.model import ActivationState, ComputeQuotaConfig
+from taskgov.kueue.record import Reading
+from taskgov_embedded.cluster.access import READERS, WRITERS, read_rules
+from taskgov_embedded.cluster.manifests import job_manifest
+from taskgov_embedded.cluster.simulated import Pace, SimulatedCluster
+from taskgov_embedded.deployable import RBAC, TEMPLATE
 from taskgov_embedded.eks import TASK_GOVERNANCE_ADDON
-from taskgov_embedded.server.account import DOCUMENTS, EKS_NAME, LocalAccount, workers_of
+from taskgov_embedded.server.account import DOCUMENTS, EKS_NAME, WORKERS, LocalAccount, workers_of
 from taskgov_embedded.server.http_server import StackServer
+from taskgov_embedded.stack import Stack
+from taskgov_embedded.walkthrough.world import entries_of
 from tests.faults import forks
+from tests.review.fake_forge import FakeForge, served
+from tests.review.test_review import environment as pipeline
 from tests.support.eks_token import token_for
 from tests.typed.pages import ROOT, Command, commands
 from tests.typed.tables import ACCOUNTS, ENDS, FILES, UNBUILT, UNSET, WATCHED, filled, is_on_files, why_not
@@ -36,7 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-Mode = Literal["plan", "apply", "bare"]
+    from taskgov_embedded.cluster.api_server import RulesOf
+
+Mode = Literal["plan", "apply", "bare", "plain-eks"]
 OUT: Final = (
     "STACK=taskgov; out() { aws cloudformation describe-stacks --stack-name taskgov "
     "--query \"Stacks[0].Outputs[?OutputKey=='$1'].OutputValue\" --output text; }"
@@ -80,7 +94,7 @@ def sittings() -> dict[str, list[Sitting]]:
 
 def typed_by_mode() -> list[tuple[Mode, str]]:
     """Return which pages are typed against which account, of which only one is open at a time."""
-    modes: tuple[Mode, ...] = ("plan", "apply", "bare")
+    modes: tuple[Mode, ...] = ("plan", "apply", "bare", "plain-eks")
     return [
         (mode, page) for mode in modes for page, some in sittings().items() if any(one.mode == mode for one in some)
     ]
@@ -116,10 +130,15 @@ class Person:
             self._account.stack.eks.cluster(EKS_NAME).entries.clear()  # nobody has made them yet
         if any("list-executions" in one.text for one in some):
             self._fail()
-        with self._terminal as shell:
+        if any("team-a/mine" in one.text for one in some):
+            self._account.cluster.submit(job_manifest("team-a", "mine", {"nvidia.com/gpu": "1"}, pods=2))
+        with self._terminal as shell, served(FakeForge()) as forge:
             shell.types(OUT)
             for command in some:
                 self._log_in()
+                if command.text.startswith("taskgov review"):  # as in a pipeline of a pull request
+                    variables = pipeline(forge, "github")
+                    shell.types("export " + " ".join(f"{name}={value}" for name, value in variables.items()))
                 for beginning, name in UNSET.items():
                     if command.text.startswith(beginning):
                         (shell.folder / name).unlink(missing_ok=True)
@@ -198,9 +217,10 @@ class Person:
 
     def _log_in(self) -> None:
         """Write the kubeconfig that `aws eks update-kubeconfig` writes, with a token that is good for a while."""
-        cluster = self._account.stack.eks.cluster(EKS_NAME)
-        name = f"arn:aws:eks:us-east-1:111122223333:cluster/{EKS_NAME}"
-        token = token_for(EKS_NAME, "https://sts.amazonaws.com")
+        eks_name = self._account.eks_name
+        cluster = self._account.stack.eks.cluster(eks_name)
+        name = f"arn:aws:eks:us-east-1:111122223333:cluster/{eks_name}"
+        token = token_for(eks_name, "https://sts.amazonaws.com")
         (self._folder / ".kube").mkdir(exist_ok=True)
         (self._folder / ".kube" / "config").write_text(
             json.dumps(
@@ -217,7 +237,9 @@ class Person:
                         }
                     ],
                     "users": [{"name": name, "user": {"token": token}}],
-                    "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+                    "contexts": [
+                        {"name": context, "context": {"cluster": name, "user": name}} for context in (name, eks_name)
+                    ],
                     "current-context": name,
                 }
             )
@@ -238,8 +260,47 @@ def sit_down(account: LocalAccount, sitting: Sitting, folder: Path) -> list[str]
         return Person(account, server, folder).types(sitting.commands)
 
 
+class PlainAccount(LocalAccount):
+    """An account with an EKS cluster without HyperPod, in which somebody made the queue of team-a with kubectl."""
+
+    eks_name = "plain-eks"
+
+    def __init__(self) -> None:
+        super().__init__()
+        parameters = {"ApplyMode": "plan", "ClustersWithoutDocument": "*", "WatchPlainEks": "yes"}
+        self.stack = Stack(TEMPLATE, parameters, self.clock)
+        self.cluster = SimulatedCluster(
+            self.eks_name, lambda: self.clock.now, pace=Pace(join=30, stop=1), at=self.clock.at
+        )
+
+    def _rules(self) -> RulesOf:
+        rights = {group: read_rules(RBAC, group) for group in (READERS, WRITERS)}
+        return lambda groups: tuple(rule for group in sorted(groups) for rule in rights.get(group, ()))
+
+    def _register(self, certificate: Path) -> None:
+        authority = base64.b64encode(certificate.read_bytes()).decode()
+        entries = entries_of(self.stack, is_plain_eks=True)
+        self.stack.eks.register_cluster(self.eks_name, self.kubernetes_url, authority, entries=entries, addons={})
+
+    def _seed(self) -> None:
+        self.cluster.set_target(WORKERS)
+        self.cluster.configure_kueue(fair_sharing=True)
+        self.stack.run_until_quiet()
+        config = ComputeQuotaConfig.model_validate(
+            {"ComputeQuotaResources": [{"InstanceType": WORKERS.instance_type, "Count": 2}]}
+        )
+        reading = Reading(self.stack.place.arn("eks", "cluster/plain-eks"), InstanceTypeTable(), "v1beta2")
+        for one in reading.rendered("team-a", config, 0, ActivationState.ENABLED).in_order():
+            self.cluster.apply_object(dict(one), "kubectl")
+        self._keep_well()
+        self._put("policies/plain-eks.yaml", ROOT / "tests/typed/files/plain-eks.yaml")
+        self.stack.run_until_quiet()
+
+
 def account_of(mode: Mode) -> LocalAccount:
     """Return the account that commands of this mode are typed at, to be opened."""
+    if mode == "plain-eks":
+        return PlainAccount()
     bare = workers_of(BARE) if mode == "bare" else None
     return LocalAccount(bare=bare, mode="apply" if mode == "apply" else "plan")
 

@@ -33,7 +33,7 @@ def test_what_runs_and_what_waits_say_since_when_what_they_ask_and_where() -> No
         "training-priority",
         50,
     )
-    assert (runs.instance_types, runs.asks[GPU], runs.borrowed) == ((G5,), 3, {})
+    assert (runs.instance_types, runs.asks[GPU], runs.beyond_quota) == ((G5,), 3, {})
     assert (waits.state, waits.since, waits.asks[GPU], waits.instance_types) == (TaskState.PENDING, ago(30), 2, ())
 
 
@@ -83,15 +83,15 @@ def test_what_is_finished_asks_for_nothing_more() -> None:
     [item] = snapshot.kueue.workloads
     item["status"]["conditions"].append(condition)
     task = tasks(snapshot)["job"]
-    assert (task.state, task.borrowed) == (TaskState.FINISHED, {})
+    assert (task.state, task.beyond_quota) == (TaskState.FINISHED, {})
 
 
-def test_borrowed_is_attributed_to_what_would_be_reclaimed_first_and_adds_up() -> None:
+def test_what_is_beyond_quota_is_attributed_to_what_would_be_reclaimed_first_and_adds_up() -> None:
     lab = Lab().team("team-a", 3, borrow=200).team("team-b", 5).machines(8)
     lab.submit("team-a", "low-old", pods=2, ago=60).submit("team-a", "low-new", pods=2, ago=50)
     lab.submit("team-a", "high", pods=3, priority="inference", ago=40)
     snapshot = lab.snapshot()
-    borrowed = {job: task.borrowed.get(GPU, 0) for job, task in tasks(snapshot).items()}
+    borrowed = {job: task.beyond_quota.get(GPU, 0) for job, task in tasks(snapshot).items()}
     assert borrowed == {"low-new": 2, "low-old": 2, "high": 0}
     lines = usage_of(snapshot.kueue.cluster_queues).lines
     assert sum(borrowed.values()) == sum(line.borrowed for line in lines if line.resource == GPU)
@@ -101,7 +101,7 @@ def test_of_equal_tasks_the_last_that_was_admitted_is_the_one_that_borrows() -> 
     lab = Lab().team("team-a", 5, borrow=200).team("team-b", 3).machines(8)
     lab.submit("team-a", "old", pods=2, ago=60).submit("team-a", "new", pods=3, ago=50)
     lab.submit("team-a", "middle", pods=2, ago=55)
-    borrowed = {job: task.borrowed.get(GPU, 0) for job, task in tasks(lab.snapshot()).items()}
+    borrowed = {job: task.beyond_quota.get(GPU, 0) for job, task in tasks(lab.snapshot()).items()}
     assert borrowed == {"new": 2, "middle": 0, "old": 0}
 
 
@@ -111,7 +111,7 @@ def test_what_is_held_over_a_quota_that_was_lowered_under_running_work_is_beyond
     for group in queue["spec"]["resourceGroups"]:
         for resource in group["flavors"][0]["resources"]:
             resource["nominalQuota"] = "1"
-    assert tasks(snapshot)["runs"].borrowed[GPU] == 3
+    assert tasks(snapshot)["runs"].beyond_quota[GPU] == 3
 
 
 def test_before_it_is_admitted_its_node_selector_says_where_it_wants_to_run() -> None:

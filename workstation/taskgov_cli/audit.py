@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import typer
 from rich.text import Text
 
+from taskgov.audit.not_checked import TASKS
 from taskgov.audit.report import report_json
 from taskgov.audit.report_build import audit_report
 from taskgov.audit.report_findings import resolved_table, trend_note, trend_table
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from taskgov.audit.report import Report
     from taskgov.audit.report_table import Table
-    from taskgov.audit.totals import Totals
 
 DIFFERENCES: Final = (3, 5)
 """Columns of the trend in which differences are."""
@@ -118,7 +118,7 @@ def shown(report: Report) -> Iterator[RenderableType]:
     style = SEVERITY_STYLE[worst] if worst else "green"
     yield Text.assemble((head.cluster_name, "bold"), f", {head.taken_at:%Y-%m-%d %H:%M:%S} UTC: ", (worst or "", style))
     yield Text(f"  {headline(report)}")
-    yield Text(f"  {_figures(report.totals)}")
+    yield Text(f"  {_figures(report)}")
     yield findings_table(report.findings, main=True)
     if not report.findings:
         yield Text("  No findings.", style="green")
@@ -143,7 +143,10 @@ def _table(shown: Table) -> RenderableType:
     return table(shown.title, columns, [[text for text, _ in row] for row in shown.rows])
 
 
-def _figures(totals: Totals) -> str:
+def _figures(report: Report) -> str:
+    totals = report.totals
+    if any(left.part == TASKS for left in report.not_checked):
+        return f"{totals.unit}: {number(totals.healthy)} healthy."
     names = ("healthy", "guaranteed", "used", "borrowed", "idle", "over_quota")
     amounts = ", ".join(f"{number(getattr(totals, name))} {name.replace('_', ' ')}" for name in names)
     waiting = counted(totals.pending_workloads, "workload waits", "workloads wait")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from taskgov.allocation.leases import LeaseState
+from taskgov.usage.amounts import words
 from taskgov_cli.grid import table
 from taskgov_cli.plans import OUTCOME_STYLE
 
@@ -26,6 +27,7 @@ TOLD = frozenset({"event", "execution", "denied", "settled"})
 GENERATED = re.compile(r"taskgov-(\w+?)-[0-9A-F]{12}")
 """Names that CloudFormation generates."""
 GPU = "nvidia.com/gpu"
+_WORKLOAD = re.compile(r"^hyperpod-ns-(?P<team>[^/]+)/\w+?-(?P<job>.+)-\w{5}$")
 
 
 def shown(number: int, result: StepResult) -> Iterator[RenderableType]:
@@ -59,9 +61,20 @@ def _story(result: StepResult) -> Iterator[RenderableType]:
     for cycle in result.cycles:
         for admission in cycle.admitted:
             borrowing = " (borrowing)" if admission.borrowing else ""
-            yield Text(f"   admitted  {admission.workload}{borrowing}", style="green")
+            yield Text(f"   admitted  {task_of(admission.workload)}{borrowing}", style="green")
         for lost in cycle.preempted:
-            yield Text(f"   preempted {lost.workload}, by {lost.preemptor}: {lost.reason}", style="yellow")
+            victim, preemptor = task_of(lost.workload), task_of(lost.preemptor)
+            yield Text(f"   preempted {victim}, by {preemptor}: {lost.reason}", style="yellow")
+
+
+def task_of(workload: str) -> str:
+    """Return `team/job` for a Workload's name.
+
+    >>> task_of("hyperpod-ns-speech/pytorchjob-voices-d95d8")
+    'speech/voices'
+    """
+    found = _WORKLOAD.match(workload)
+    return f"{found['team']}/{found['job']}" if found else workload
 
 
 def _is_own_document(moment: Moment) -> bool:
@@ -110,7 +123,7 @@ def _audit(report: dict[str, Any], told: Sequence[tuple[str, str]]) -> Iterator[
 
 
 def _teams(result: StepResult) -> RenderableType:
-    """Return one line a team: its quota before and after, what it uses and borrows of accelerators (or of cpu)."""
+    """Return one line a team: its quota before and after, its accelerators (or cpu) in use and beyond quota."""
     teams = sorted(result.quotas_before.keys() | result.quotas_after.keys())
     rows = [
         (
@@ -122,7 +135,7 @@ def _teams(result: StepResult) -> RenderableType:
         )
         for team in teams
     ]
-    return table("", ("   team", "quota before", "quota after", "used #", "borrowed #", "jobs"), _indented(rows))
+    return table("", ("   team", "quota before", "quota after", "used #", "beyond quota #", "jobs"), _indented(rows))
 
 
 def _indented(rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -147,15 +160,18 @@ def _amounts(resource: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 def used(result: StepResult, team: str) -> tuple[str, str]:
-    """Return used and borrowed accelerators, flavor by flavor; cpu where a flavor has no accelerators."""
-    used, borrowed = [], []
+    """Return used accelerators and those beyond quota, flavor by flavor; cpu where a flavor has no accelerators.
+
+    The ClusterQueue's status calls all that is beyond quota `borrowed`, also what a lowered quota leaves over.
+    """
+    used, beyond = [], []
     for resources in result.usage_after.get(team, {}).values():
         name = GPU if resources.get(GPU, ("0", "0"))[0] != "0" else "cpu"
-        total, loan = resources.get(name, ("0", "0"))
+        total, excess = resources.get(name, ("0", "0"))
         if total != "0":
-            used.append(f"{total} {'GPU' if name == GPU else 'cpu'}")
-            borrowed.append(loan)
-    return ", ".join(used), ", ".join(borrowed)
+            used.append(words(name, int(total)) if name == GPU else f"{total} cpu")
+            beyond.append(excess)
+    return ", ".join(used), ", ".join(beyond)
 
 
 def jobs(result: StepResult, team: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -34,7 +33,6 @@ TO_TRY: Final = (
     ("what-if -s {sample} --lose-nodes 1xml.g5.8xlarge", "what another failed node would change"),
 )
 """Commands on the sample, and what each answers."""
-_WORKLOAD: Final = re.compile(r"^hyperpod-ns-(?P<team>[^/]+)/\w+?-(?P<job>.+)-\w{5}$")
 
 
 def opening(story: Walkthrough) -> Iterator[RenderableType]:
@@ -54,7 +52,8 @@ def step(number: int, count: int, result: StepResult) -> Iterator[RenderableType
         yield from _plan(plan)
     for cycle in result.cycles:
         for lost in cycle.preempted:
-            yield _line(f"{_job(lost.workload)} is preempted for {_job(lost.preemptor)} ({lost.reason})", "yellow")
+            victim, preemptor = demo_steps.task_of(lost.workload), demo_steps.task_of(lost.preemptor)
+            yield _line(f"{victim} is preempted for {preemptor} ({lost.reason})", "yellow")
     for report in result.reports:
         yield from _findings(json.loads(report["json"]))
     if result.cycles or result.quotas_before != result.quotas_after:
@@ -105,16 +104,6 @@ def _findings(report: dict[str, Any]) -> Iterator[RenderableType]:
         yield _line(f"{finding['severity']}: {finding['subject']}: {finding['because']}")
 
 
-def _job(workload: str) -> str:
-    """Return `team/job` for a Workload's name.
-
-    >>> _job("hyperpod-ns-speech/pytorchjob-voices-d95d8")
-    'speech/voices'
-    """
-    found = _WORKLOAD.match(workload)
-    return f"{found['team']}/{found['job']}" if found else workload
-
-
 def _teams(result: StepResult) -> RenderableType:
     rows = [
         (
@@ -125,7 +114,7 @@ def _teams(result: StepResult) -> RenderableType:
         )
         for team in sorted(result.quotas_after)
     ]
-    return table("", ("     team", "quota #", "used #", "borrowed #", "jobs"), rows)
+    return table("", ("     team", "quota #", "used #", "beyond quota #", "jobs"), rows)
 
 
 def _gpus(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> str:

@@ -132,9 +132,11 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
 
 
 def _holders(answer: WorkloadExplanation) -> RenderableType:
+    over_quota = any(holder.over_quota for holder in answer.holders)
     rows = []
     for holder in answer.holders:
-        numbers = (holder.guaranteed, holder.used, holder.borrowed, holder.lent, holder.idle)
+        beyond = (holder.borrowed, holder.over_quota) if over_quota else (holder.borrowed,)
+        numbers = (holder.guaranteed, holder.used, *beyond, holder.lent, holder.idle)
         jobs = ", ".join(
             f"{workload.workload} {format_quantity(holder.resource, workload.amount)}"
             for workload in holder.workloads[:6]
@@ -142,7 +144,18 @@ def _holders(answer: WorkloadExplanation) -> RenderableType:
         more = f", {len(holder.workloads) - 6} more" if len(holder.workloads) > 6 else ""
         amounts = (format_quantity(holder.resource, number) for number in numbers)
         rows.append((holder.team, holder.instance_type, holder.resource, *amounts, jobs + more))
-    columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "idle #", "workloads")
+    beyond_columns = ("borrowed #", "over quota #") if over_quota else ("borrowed #",)
+    columns = (
+        "team",
+        "instance type",
+        "resource",
+        "quota #",
+        "used #",
+        *beyond_columns,
+        "lent #",
+        "idle #",
+        "workloads",
+    )
     return table("Who holds what", columns, rows, main=True)
 
 

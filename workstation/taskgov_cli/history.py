@@ -15,6 +15,7 @@ from rich.text import Text
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.adapters.items import SCHEMA, read
+from taskgov.contracts.cause_words import cause_words
 from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
@@ -34,9 +35,6 @@ Run = Mapping[str, Any]
 
 SHOWN = 20
 """Quotas that a run wrote before it ended that are shown; `--json` has all."""
-
-REQUESTED = {"Run Ordered": "run requested"}
-"""Kinds of events that a person caused, in words."""
 
 STYLES = {
     "applied": "green",
@@ -159,6 +157,4 @@ def _cause(run: Run) -> str:
     if "cause" not in run:
         return ""
     cause = json.loads(run["cause"])
-    by = f" by {cause['by']}" if cause.get("by") else ""
-    what, *approval = str(cause.get("what") or cause["detailType"]).partition("; plan ")
-    return f"{REQUESTED.get(what, what)}{by}{''.join(approval)}"
+    return cause_words(str(cause.get("what") or cause["detailType"]), cause.get("by"))

@@ -25,7 +25,7 @@ from taskgov_cli.mine import SUBMITTED_BY, mine_of
 from taskgov_cli.output import AsJson, console, jsonable
 from taskgov_cli.own_rights import OwnRights, namespaces_of
 from taskgov_explain.find import nearest
-from taskgov_explain.own_view import LISTING_NEEDS, borrowing_unknown, not_visible, visible_teams
+from taskgov_explain.own_view import LISTING_NEEDS, beyond_quota_unknown, not_visible, visible_teams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -66,7 +66,7 @@ def jobs(  # noqa: PLR0913 - the options of a command
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List tasks with team, kind, priority, state, request and loan. `explain` takes their names.
+    """List tasks with team, kind, priority, state, request and use beyond quota. `explain` takes their names.
 
     A member of a team without wider rights sees the tasks of that team, and what is not visible.
 
@@ -85,7 +85,7 @@ def jobs(  # noqa: PLR0913 - the options of a command
         known = snapshots.known(snapshot, cluster, None, of_stack, context, rights)
         own = _mine(known, context) if mine else None
         starts = starts_by_task(starts_of(of_stack, known), known)
-        return Listed(known, _chosen(known, team or [], states, own), borrowing_unknown(known), own, starts)
+        return Listed(known, _chosen(known, team or [], states, own), beyond_quota_unknown(known), own, starts)
 
     if watch:
         _watch(lambda: Group(*_shown(look())), every)
@@ -101,7 +101,7 @@ class Listed:
     snapshot: Snapshot
     tasks: list[Task]
     unknown: frozenset[tuple[str, str]]
-    """Tasks (team and job) of which it is not visible whether they borrow."""
+    """Tasks (team and job) of which it is not visible whether they hold anything beyond quota."""
     mine: Mine | None
     starts: Mapping[tuple[str, str], GivenStart] | None
     """By team and job: the estimates that the stack keeps; None where it keeps none."""
@@ -109,13 +109,15 @@ class Listed:
     @property
     def not_visible(self) -> tuple[str, ...]:
         """What the person's rights do not show."""
-        hidden = [task for task in self.tasks if self.borrowed(task) is None]
-        more = ("what the tasks marked ? borrow: their quota is not visible, or not all that hold it",)
+        hidden = [task for task in self.tasks if self.beyond_quota(task) is None]
+        more = (
+            "what the tasks marked ? hold beyond quota: their team's quota, or another task that uses it, is not shown",
+        )
         return (*not_visible(self.snapshot, LISTING_NEEDS), *(more if hidden else ()))
 
-    def borrowed(self, task: Task) -> Mapping[str, int] | None:
-        """Return what a task borrows; None where that is not visible."""
-        return None if (task.team, task.job) in self.unknown else task.borrowed
+    def beyond_quota(self, task: Task) -> Mapping[str, int] | None:
+        """Return what a task holds beyond its team's quota; None where that is not visible."""
+        return None if (task.team, task.job) in self.unknown else task.beyond_quota
 
 
 def _mine(known: Snapshot, context: str | None) -> Mine:
@@ -125,8 +127,10 @@ def _mine(known: Snapshot, context: str | None) -> Mine:
 
 
 def as_data(listed: Listed) -> dict[str, Any]:
-    """Return the tasks for programs; amounts in base units, `borrowed` null where it is not visible."""
-    tasks = [jsonable(task) | {"borrowed": listed.borrowed(task)} | _start(listed, task) for task in listed.tasks]
+    """Return the tasks for programs; amounts in base units, `beyondQuota` null where it is not visible."""
+    tasks = [
+        jsonable(task) | {"beyondQuota": listed.beyond_quota(task)} | _start(listed, task) for task in listed.tasks
+    ]
     head = {"cluster": listed.snapshot.cluster.name, "takenAt": listed.snapshot.taken_at, "tasks": tasks}
     if listed.not_visible:
         head["notVisible"] = listed.not_visible
@@ -158,9 +162,9 @@ def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine:
 
 def _shown(listed: Listed) -> Iterator[RenderableType]:
     now = listed.snapshot.taken_at
-    rows: list[tuple[str | Text, ...]] = [_row(task, listed.borrowed(task), now) for task in listed.tasks]
+    rows: list[tuple[str | Text, ...]] = [_row(task, listed.beyond_quota(task), now) for task in listed.tasks]
     columns: tuple[str, ...]
-    columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "requests", "borrowed", "age")
+    columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "requests", "beyond quota", "age")
     if listed.starts is not None:
         columns = (*columns, STARTS)
         given = [listed.starts.get((task.team, task.job)) for task in listed.tasks]
@@ -185,7 +189,7 @@ def _whose(mine: Mine | None) -> Iterator[Text]:
         yield Text(f"  whose each {kind} is, is not visible with your rights", style="dim")
 
 
-def _row(task: Task, borrowed: Mapping[str, int] | None, now: datetime) -> tuple[str | Text, ...]:
+def _row(task: Task, beyond_quota: Mapping[str, int] | None, now: datetime) -> tuple[str | Text, ...]:
     priority = f"{task.priority_class} ({task.priority})" if task.priority_class else str(task.priority)
     return (
         task.team,
@@ -196,7 +200,7 @@ def _row(task: Task, borrowed: Mapping[str, int] | None, now: datetime) -> tuple
         duration((now - task.since).total_seconds()),
         ", ".join(task.instance_types),
         all_words(task.leading),
-        "?" if borrowed is None else all_words(borrowed) if borrowed else "",
+        "?" if beyond_quota is None else all_words(beyond_quota) if beyond_quota else "",
         duration((now - task.created).total_seconds()),
     )
 

@@ -67,6 +67,8 @@ def adopt(
 ) -> None:
     """Take over existing Kueue queues with their quotas; without --yes, show what would change.
 
+    Without --yes, it ends with exit code 1 if there are queues to adopt.
+
     Example: taskgov adopt plain-eks.yaml --context plain-eks
     """
     document = _of_kueue(policy)

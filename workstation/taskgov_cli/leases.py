@@ -18,6 +18,7 @@ from rich.text import Text
 from taskgov.adapters.clock import SystemClock
 from taskgov.allocation.lease_book import LeaseEntry, entry_of, lease_book
 from taskgov.allocation.leases import LeaseState
+from taskgov.findings.of_document import LEASE_BEYOND_DONOR
 from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli import documents, lease_edit, moments, settings
@@ -100,6 +101,8 @@ def add(  # noqa: PLR0913 - the options of a command
 ) -> None:
     """Add a lease to a policy document; comments and everything else are kept. Nothing is put into force.
 
+    A lease of more than the document gives the donor is added with a warning: plans refuse it.
+
     Example: taskgov lease add 2xml.g5.8xlarge --to team-a --from team-b --until friday -p ml-cluster.yaml
     """
     now, wrong = SystemClock().now(), []
@@ -179,6 +182,10 @@ def _moment_of(option: str, text: str, now: datetime) -> datetime:
 def _written(policy: Path, now: datetime, form: Form, *, as_json: bool) -> None:
     """Show the leases of a document that was changed, and how it is put into force."""
     _tell([entry_of(lease, now) for lease in _document(policy).leases], form, as_json=as_json)
+    for warning in parse_policy(policy.read_bytes()).warnings:
+        if LEASE_BEYOND_DONOR.is_of(warning):
+            text = f"{warning.severity}: {warning.subject}: {warning.because} To correct it: {warning.remedy}"
+            console(stderr=True).print(text, soft_wrap=True, markup=False, style="yellow")
     if not as_json and form in {Form.TABLE, Form.WIDE}:
         next_steps = (
             f"To see whether the donors can give them: taskgov lease check --policy {policy} --snapshot FILE",

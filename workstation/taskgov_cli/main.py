@@ -14,7 +14,7 @@ ASK: Final = {
     ),
     "jobs": Lazy(
         "taskgov_cli.jobs:jobs",
-        "List tasks with team, kind, priority, state, request and loan. `explain` takes their names.",
+        "List tasks with team, kind, priority, state, request and use beyond quota. `explain` takes their names.",
     ),
     "explain": Lazy(
         "taskgov_cli.explain:explain",

@@ -72,7 +72,8 @@ def headline(plan: Plan) -> str:
     parts = []
     if plan.changes:
         parts.append(counted(len({change.subject for change in plan.changes}), "quota changes", "quotas change"))
-        parts.append(f"{said_number(max(moved, taken))} GPUs move")
+        gpus = max(moved, taken)
+        parts.append("1 GPU moves" if gpus == 1 else f"{said_number(gpus)} GPUs move")
         parts.append(_preempted(plan))
     return "; ".join(filter(None, (", ".join(parts), _verdict(plan))))
 

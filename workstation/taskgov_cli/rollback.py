@@ -149,7 +149,7 @@ def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
     if foreign:
         raise RefusedError(
-            f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could promise more than "
+            f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
             "there is. Roll back the later plan first (taskgov history), or correct the policy document"
         )
     return [entry for entry in changes if entry.state is ChangeState.STANDS]

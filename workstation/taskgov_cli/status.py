@@ -203,7 +203,7 @@ def _capacity(standing: ClusterUsage) -> RenderableType:
         )
         for capacity in standing.capacities
     ]
-    columns = ("instance type", "resource", "nodes healthy #", "capacity #", "promised #", "too much #")
+    columns = ("instance type", "resource", "nodes healthy #", "capacity #", "guaranteed #", "overcommit #")
     return table("Capacity", columns, rows)
 
 

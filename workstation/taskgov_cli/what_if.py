@@ -144,15 +144,16 @@ def _are(count: int) -> str:
 
 
 def _teams(teams: tuple[TeamDifference, ...]) -> RenderableType:
+    over_quota = any(side.over_quota for team in teams for side in (team.before, team.after))
+    names = ("quota", "used", "borrowed", *(("over_quota",) if over_quota else ()), "lent")
     rows = []
     for team in teams:
-        pairs = [
-            (getattr(team.before, name), getattr(team.after, name)) for name in ("quota", "used", "borrowed", "lent")
-        ]
+        pairs = [(getattr(team.before, name), getattr(team.after, name)) for name in names]
         amounts = [_arrow(*(format_quantity(team.resource, amount) for amount in pair)) for pair in pairs]
         waiting = _arrow(str(team.before.pending), str(team.after.pending))
         rows.append((team.team, team.instance_type, team.resource, *amounts, waiting))
-    columns = ("team", "instance type", "resource", "quota #", "used #", "borrowed #", "lent #", "waiting #")
+    numbers = (f"{name.replace('_', ' ')} #" for name in (*names, "waiting"))
+    columns = ("team", "instance type", "resource", *numbers)
     return table("Teams, before -> after, when nothing more happens", columns, rows, main=True)
 
 

@@ -18,7 +18,7 @@ def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownNameError(f"{name} may be {_listed(workload.shown for workload in found)}: choose one")
+        raise UnknownNameError(f"{name} may be {_listed(_apart(found))}: choose one")
     raise UnknownNameError(f"there is no workload named {name}; {_nearest(name, everyone)}")
 
 
@@ -46,6 +46,12 @@ def _nearest(name: str, everyone: list[Named]) -> str:
     if close:
         return f"did you mean {' or '.join(close[:3])}?"
     return nearest(name, (workload.shown for workload in everyone))
+
+
+def _apart(found: list[Named]) -> list[str]:
+    """Return a name of each that no other has: Kueue's where two jobs of a team share theirs."""
+    shown = [workload.shown for workload in found]
+    return [workload.shown if shown.count(workload.shown) == 1 else workload.key for workload in found]
 
 
 def _listed(names: Iterable[str], most: int = 8) -> str:

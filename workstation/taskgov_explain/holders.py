@@ -31,6 +31,7 @@ class Holder:
     guaranteed: int
     used: int
     borrowed: int
+    over_quota: int
     lent: int
     idle: int
     workloads: tuple[Held, ...]
@@ -49,6 +50,7 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
             guaranteed=line.guaranteed,
             used=line.used,
             borrowed=line.borrowed,
+            over_quota=line.over_quota,
             lent=line.lent,
             idle=line.idle,
             workloads=_workloads(running.get(line.queue, ()), line.instance_type, line.resource),

@@ -22,7 +22,7 @@ STANDING_NEEDS: Final = frozenset({Part.NODES, Part.COHORTS, Part.CLUSTER_QUEUES
 EXPLAINING_NEEDS: Final = frozenset(Part) - {Part.INSTANCES, Part.RECORDS}
 """The scheduler decides with all of these; SageMaker's list of instances only adds those that did not join."""
 LISTING_NEEDS: Final = frozenset({Part.WORKLOADS, Part.NODES, Part.PRIORITY_CLASSES})
-"""What a list of tasks shows, beside what each borrows (`borrowing_unknown`)."""
+"""What a list of tasks shows, beside what each holds beyond quota (`beyond_quota_unknown`)."""
 
 _SENTENCES: Final[Mapping[Part, str]] = {
     Part.WORKLOADS: "tasks of other teams: who holds what, and which tasks are before yours in line",
@@ -55,7 +55,7 @@ class OwnLine:
     unused: int | None
     """Quota that the team does not use itself: idle or lent."""
     beyond_quota: int | None
-    """What it holds beyond its quota: borrowed, or left over from a higher quota."""
+    """What it holds beyond its quota: borrowed or over quota; which of them depends on what other teams leave idle."""
 
 
 def sees_all(snapshot: Snapshot, needs: frozenset[Part]) -> bool:
@@ -96,8 +96,8 @@ def own_lines(snapshot: Snapshot) -> tuple[OwnLine, ...]:
     return tuple(sorted((*lines, *_without_queue(snapshot)), key=lambda line: (line.team, line.instance_type)))
 
 
-def borrowing_unknown(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
-    """Return the tasks (team and job) of which nobody can say whether they borrow.
+def beyond_quota_unknown(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Return the tasks (team and job) of which nobody can say whether they hold anything beyond quota.
 
     What a team has beyond its quota is attributed to tasks: its ClusterQueue and all tasks in it must be seen for that.
     """

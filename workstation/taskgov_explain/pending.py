@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from taskgov.kueue.named import named
+from taskgov.number_text import counted
 from taskgov.scheduling import moment
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.instants import NEVER_AGAIN
@@ -158,7 +159,7 @@ def _waiting_for_quota(case: Case) -> str | None:
             return "There is room for it now, but the workloads before it preempt one another endlessly."
         return f"There is room for it now, but workloads before it take it: {', '.join(ahead)}."
     if case.victims:
-        return f"It could preempt {len(case.victims)} workload(s), but others are before it in line."
+        return f"It could preempt {counted(len(case.victims), 'workload')}, but others are before it in line."
     return f"{case.named.shown} requests more than is free: {_shortfall_words(case)}."
 
 

@@ -51,7 +51,7 @@ def setting_problems(snapshot: Snapshot, settings: Iterable[QuotaSetting]) -> It
     for setting in settings:
         for family in _families_of(snapshot, setting.team):
             if stands_for(family, setting.instance_type):
-                rule = f"the document promises it by family {family}: use another document (--policy)"
+                rule = f"the document guarantees it by family {family}: use another document (--policy)"
                 yield setting, rule
     if snapshot.policy is not None and snapshot.policy.capacity.basis is CapacityBasis.ALLOCATABLE:
         rule = "must be set in parts where capacity.basis is allocatable"

@@ -17,6 +17,7 @@ from taskgov.allocation.wording import capacity_words, said_number, value_in
 from taskgov.findings import Finding
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import ComputeQuota
+from taskgov.number_text import counted
 from taskgov.policy.document import PolicyDocument, TeamPolicy
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import words
@@ -55,6 +56,7 @@ class ShareLine:
     guaranteed: int
     used: int
     borrowed: int
+    over_quota: int
     lent: int
     idle: int
     entitlement: int | None
@@ -109,7 +111,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     policy = snapshot.policy
     if policy is None:
         why = "The policy document breaks rules" if snapshot.policy_violations else "There is no policy document"
-        return f"{why}: today's quota is the promise, and nothing changes it."
+        return f"{why}: today's quota is the guarantee, and nothing changes it."
     if policy.shared_pool is not None and policy.shared_pool.team == team:
         return "It is the shared pool: it holds the remaining capacity, and only lends."
     if team in policy.guardrails.freeze:
@@ -121,7 +123,7 @@ def _governed(snapshot: Snapshot, team: str) -> str:
     families = ", ".join(family_promise.family for family_promise in promise.families)
     given = (("a fixed quota", fixed), ("a share", promise.share), (f"a part of families ({families})", families))
     kinds = [kind for kind, is_given in given if is_given]
-    return f"The document promises it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
+    return f"The document guarantees it {' and '.join(kinds) or 'nothing'} (tier {promise.tier})."
 
 
 def _quota_lines(snapshot: Snapshot, plan: Plan, team: str) -> Iterator[QuotaLine]:
@@ -202,6 +204,7 @@ def _share_line(standing: TeamUsage, loans: Iterable[Loan]) -> ShareLine:
         guaranteed=usage.guaranteed,
         used=usage.used,
         borrowed=usage.borrowed,
+        over_quota=usage.over_quota,
         lent=usage.lent,
         idle=usage.idle,
         entitlement=standing.entitlement,
@@ -218,11 +221,11 @@ def _is_about(loan: Loan, standing: TeamUsage) -> bool:
 
 def _share_words(standing: TeamUsage, loans: list[Loan]) -> str:
     usage = standing.usage
-    parts = [f"uses {words(usage.resource, usage.used)} of its {usage.guaranteed}"]
+    parts = [f"uses {words(usage.resource, usage.used)} with a quota of {usage.guaranteed}"]
     parts += [f"borrows {loan.amount} from {loan.lender}" for loan in loans if loan.borrower == usage.team]
     parts += [f"lends {loan.amount} to {loan.borrower}" for loan in loans if loan.lender == usage.team]
     if usage.over_quota:
-        parts.append(f"holds {usage.over_quota} above its quota, which was lowered under running work")
+        parts.append(f"holds {usage.over_quota} over quota, since its quota was lowered under running work")
     if standing.entitlement is not None:
         parts.append(f"fair sharing gives it {standing.entitlement}")
     if standing.infinite_share:
@@ -235,7 +238,8 @@ def _pending(standing: ClusterUsage, team: str) -> str:
     if waiting is None:
         return "None of its work waits."
     since = f"{waiting.oldest_since:%Y-%m-%d %H:%M}"
-    return f"{waiting.workloads} workload(s) wait, for {waiting.accelerators} accelerators, the oldest since {since}."
+    waits = counted(waiting.workloads, "workload waits", "workloads wait")
+    return f"{waits} for {counted(waiting.accelerators, 'accelerator')}, the oldest since {since}."
 
 
 def _promise(policy: PolicyDocument, team: str) -> TeamPolicy | None:

@@ -39,6 +39,7 @@ class TeamSide:
     quota: int
     used: int
     borrowed: int
+    over_quota: int
     lent: int
     pending: int
     """Workloads of the team that wait, whatever for."""
@@ -120,6 +121,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     supposed = as_supposed(snapshot, supposed)
     plan = plan_quotas(supposed, mode="plan")
     before, after = sides_of(snapshot, supposed, plan.changes)
+    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
         plan=plan,
@@ -130,7 +132,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
         courses=tuple(courses(supposed, *begins, run_times)),
         risks=risks_of(after.at_rest, after.world),
         shortfalls=tuple(_shortfalls(after)),
-        loops=after.loop,
+        loops=tuple(shown.get(key, key) for key in after.loop),
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
         not_settled=tuple(dict.fromkeys((*before.not_settled, *after.not_settled))),
         loop=(loop_in(supposed) or loop_in(supposed, plan.changes)) if after.loop else None,
@@ -142,7 +144,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
 
 def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
     old, new = (_lines(side) for side in (before, after))
-    nothing = TeamSide(0, 0, 0, 0, 0)
+    nothing = TeamSide(0, 0, 0, 0, 0, 0)
     for team, instance_type, resource in sorted({*old, *new}):
         key = (team, instance_type, resource)
         yield TeamDifference(team, instance_type, resource, old.get(key, nothing), new.get(key, nothing))
@@ -154,7 +156,7 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
     waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
-            line.guaranteed, line.used, line.borrowed, line.lent, waiting.get(line.team, 0)
+            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, waiting.get(line.team, 0)
         )
         for line in usage.lines
         if (line.instance_type, line.resource) in leading

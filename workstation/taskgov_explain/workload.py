@@ -186,10 +186,16 @@ def _borrowing(case: Case) -> Iterator[str]:
     if case.admission is None:
         return
     for holder in holders_of(case.snapshot, _keys(case)):
-        if holder.team == case.named.team and holder.borrowed:
+        beyond = []
+        if holder.borrowed:
+            beyond.append(f"{words(holder.resource, holder.borrowed)} borrowed, from {_lenders(case, holder)}")
+        if holder.over_quota:
+            over = words(holder.resource, holder.over_quota)
+            beyond.append(f"{over} over quota, since the quota was lowered under running work")
+        if holder.team == case.named.team and beyond:
             yield (
                 f"{holder.team} uses {words(holder.resource, holder.used)} of {holder.instance_type} with a quota of "
-                f"{holder.guaranteed}: {holder.borrowed} are borrowed, from {_lenders(case, holder)}"
+                f"{holder.guaranteed}: {'; '.join(beyond)}"
             )
 
 

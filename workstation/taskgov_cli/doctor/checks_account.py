@@ -7,6 +7,7 @@ import shlex
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
+from taskgov.number_text import counted
 from taskgov.policy.parse import parse_policy
 from taskgov_cli.doctor.diagnosis import Diagnosis, failed, ok, unknown, warning
 from taskgov_cli.doctor.facts import Unknown
@@ -165,7 +166,7 @@ def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Name
     if not isinstance(cluster, Unknown) and parsed.document.cluster.arn != cluster.arn:
         because = f"{at} belongs to another cluster ({parsed.document.cluster.arn})"
         return failed(check, because, f"taskgov init {names.cluster} --output {file}", put)
-    return ok(check, f"{at} is valid: {len(parsed.document.teams)} teams")
+    return ok(check, f"{at} is valid: {counted(len(parsed.document.teams), 'team')}")
 
 
 def test_event(trace: Read[EventTrace], names: Names) -> Diagnosis:

@@ -180,7 +180,7 @@ def _with_first_teams(
 ) -> dict[str, Any]:
     if snapshot.quotas:
         teams = ", ".join(sorted({quota.compute_quota_target.team_name for quota in snapshot.quotas}))
-        rule = f"{snapshot.cluster.name} has quotas ({teams}), which the first document promises: add teams to it then"
+        rule = f"{snapshot.cluster.name} has quotas ({teams}), which the first document keeps: add teams afterwards"
         raise InvalidRequestError(rule)
     sections = first_sections(
         wanted, capacities, pool_is_native="sharedPool" in base, has_scheduler=snapshot.scheduler_config is not None

@@ -200,7 +200,7 @@ def _show(draft: Draft, known: Snapshot, file: Path, beside: Path | None) -> Non
         (supply.instance_type, ", ".join(supply.groups), supply.nodes, supply.usable, f"{supply.promised:g}")
         for supply in draft.supply
     ]
-    columns = ("instance type", "groups", "nodes #", "count now #", "promised #")
+    columns = ("instance type", "groups", "nodes #", "count now #", "guaranteed #")
     out.print(table(f"Found in {known.cluster.name}", columns, rows))
     if draft.quotas:
         teams = [_team_row(team) for team in draft.document["teams"]]

@@ -41,21 +41,21 @@ def undecided(draft: Draft, snapshot: Snapshot) -> list[str]:
     """Return what a person should decide, one sentence each."""
     found: list[str] = []
     if not draft.quotas and draft.wanted is None:
-        found.append("No team has a quota that the document could promise: write your teams (an example is in it).")
+        found.append("No team has a quota that the document could guarantee: write your teams (an example is in it).")
     for supply in draft.supply:
         if supply.usable and supply.promised > supply.usable:
             found.append(
-                f"Quotas promise {supply.promised:g} {supply.instance_type}, {supply.usable} count: lower promises, or "
+                f"Quotas guarantee {supply.promised:g} {supply.instance_type}, {supply.usable} count: lower quotas, or "
                 "bring nodes back."
             )
         elif supply.promised and not supply.nodes:
             found.append(
-                f"Quotas promise {supply.promised:g} {supply.instance_type}, but there are no nodes of that type."
+                f"Quotas guarantee {supply.promised:g} {supply.instance_type}, but there are no nodes of that type."
             )
         elif supply.promised < supply.usable and not _pool_is_native(snapshot) and draft.wanted is None:
             left = supply.usable - supply.promised
             found.append(
-                f"{left:g} of {supply.usable} {supply.instance_type} are not promised to any team: add a sharedPool?"
+                f"{left:g} of {supply.usable} {supply.instance_type} are not guaranteed to any team: add a sharedPool?"
             )
     found += [f"{team} is frozen, because a plan would change it ({why})." for team, why in draft.frozen.items()]
     found += [f"Quota {omitted.quota.name} is not in the document: {omitted.because}." for omitted in draft.left_out]
@@ -86,13 +86,13 @@ def _heading(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
 
 def _begins(draft: Draft) -> str:
     if draft.wanted is None:
-        return "It promises today's quotas, so it changes nothing by itself."
+        return "It guarantees today's quotas, so it changes nothing by itself."
     return f"No team has a quota yet: it begins with these, in the style {draft.wanted.style} (docs/choosing.md)."
 
 
 def _supply_words(supply: Supply) -> str:
     where = f" in {', '.join(supply.groups)}" if supply.groups else ""
-    return f"{supply.nodes} {supply.instance_type}{where}, {supply.usable} count now, {supply.promised:g} promised"
+    return f"{supply.nodes} {supply.instance_type}{where}, {supply.usable} count now, {supply.promised:g} guaranteed"
 
 
 def _scheduler(draft: Draft, snapshot: Snapshot) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _teams(draft: Draft) -> Iterator[str]:
         yield from _example_teams(draft.supply)
     else:
         yield from _comment(
-            "Fixed promises: the present quotas. Decide: instead of `quota`, a team may have a `share` of the healthy "
+            "Fixed quotas: those of today. Decide: instead of `quota`, a team may have a `share` of the healthy "
             "capacity, e.g. share: [{instanceType: ml.g5.8xlarge, percent: 50, floor: 1}]; and a `tier`: which "
             "teams give first if nodes are missing (highest number first)."
         )
@@ -157,7 +157,7 @@ def _example_teams(supply: Iterable[Supply]) -> Iterator[str]:
     """Show two teams that share what there is, as comments: what to write where nobody has a quota yet."""
     counted = [offer for offer in supply if offer.usable]
     if not counted:
-        yield from _comment("No node counts now, so there is nothing to promise yet.")
+        yield from _comment("No node counts now, so there is nothing to guarantee yet.")
         return
     yield from _comment("For example, two teams that have half of each instance type (instead of the line above):")
     yield "# teams:"
@@ -201,7 +201,7 @@ def _capacity(draft: Draft) -> Iterator[str]:
     if percent:
         yield from _comment(
             f"Declared because quotas exceed what counts today by up to {percent} %. Decide: without this line a plan "
-            "lowers promises until they fit.",
+            "lowers quotas until they fit.",
             indent=2,
         )
         yield f"  overcommitPercent: {percent}"

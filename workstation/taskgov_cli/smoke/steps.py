@@ -24,7 +24,7 @@ STEPS: Final[tuple[Step, ...]] = (
     # First, so that it is undone last: a stack that still governed would make the quota again.
     Step(
         "look",
-        "no stack governs the cluster, and two instances of a type are promised to nobody",
+        "no stack governs the cluster, and two instances of a type are in no quota",
         steps_quota.look,
         steps_quota.remove_team,
         "the team's quota and the mark on the cluster",

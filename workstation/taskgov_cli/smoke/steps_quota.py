@@ -39,9 +39,9 @@ def look(sandbox: Sandbox) -> str:
     fits = sorted(name for name, count in free.items() if count >= INSTANCES)
     if not fits:
         found = ", ".join(f"{count:g} {name}" for name, count in sorted(free.items())) or "none"
-        raise StepError(f"it takes {INSTANCES} instances with accelerators that no quota promises; there are: {found}")
+        raise StepError(f"it takes {INSTANCES} instances with accelerators that are in no quota; there are: {found}")
     sandbox.instance_type = fits[0]
-    return f"quotas will be of {fits[0]}; {free[fits[0]]:g} of them are promised to nobody"
+    return f"quotas will be of {fits[0]}; {free[fits[0]]:g} of them are in no quota"
 
 
 def free_instances(nodes: Iterable[Mapping[str, Any]], quotas: Iterable[ComputeQuota]) -> dict[str, int]:

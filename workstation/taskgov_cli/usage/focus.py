@@ -1,7 +1,7 @@
 """Hours and prices with the column names of FOCUS, the FinOps Open Cost and Usage Specification (1.0).
 
 <https://focus.finops.org/focus-specification/v1-0/>. A charge is what a team used, or left idle of its guarantee, of
-one instance type in one period; capacity that no quota promises is a charge of nobody. Time that was not measured is
+one instance type in one period; capacity that no quota guarantees is a charge of nobody. Time that was not measured is
 not charged. Columns that say nothing here are there, and empty, as the specification asks; ours begin with `x_`.
 """
 

@@ -3,7 +3,7 @@
 Amounts are whole numbers of base units times seconds, so that nothing is lost: for each instance type and hour
 
     guaranteed = own + lent + idle          used = own + borrowed + over quota
-    used of all + idle of all + not promised = capacity x measured time + overcommitted
+    used of all + idle of all + not guaranteed = capacity x measured time + overcommitted
 
 Time that was not measured is in none of them; it is counted by itself.
 """
@@ -76,7 +76,7 @@ class Offered:
     not_promised: int = 0
     """The part of capacity that neither a quota nor work over quota had."""
     overcommitted: int = 0
-    """What quotas promised, or work held over quota, beyond it."""
+    """What quotas guaranteed, or work held over quota, beyond it."""
 
     def add(self, more: Offered) -> None:
         """Add what was offered at another time."""
@@ -198,7 +198,7 @@ class _Meter:
         return line
 
     def _close_kind(self, kind: Kind, at: datetime) -> None:
-        """Count a capacity, and what was promised of it, up to a moment."""
+        """Count a capacity, and what was guaranteed of it, up to a moment."""
         capacity, since = self.capacity.get(kind, (0, at))
         rest = capacity - self.promised.get(kind, 0)
         if self.since is not None and (capacity or rest):

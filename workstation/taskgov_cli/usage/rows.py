@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from taskgov_cli.usage.prices import Prices
 
 MILLION: Final = 1_000_000
-NOT_PROMISED: Final = "(not promised)"
+NOT_PROMISED: Final = "(not guaranteed)"
 OVERCOMMITTED: Final = "(overcommitted)"
 NOT_MEASURED: Final = "(not measured)"
 
@@ -27,8 +27,8 @@ NOT_MEASURED: Final = "(not measured)"
 class Row:
     """One team on one instance type in one period: hours of accelerators (of cores, where a type has none).
 
-    Rows in brackets are not teams: capacity that no quota promises, what quotas promise beyond capacity (below zero),
-    and time that was not measured. Over all rows of a type and period, used and idle come to what healthy nodes
+    Rows in brackets are not teams: capacity that no quota guarantees, what quotas guarantee beyond capacity (below
+    zero), and time that was not measured. Over all rows of a type and period, used and idle come to what healthy nodes
     offered in the measured time.
     """
 

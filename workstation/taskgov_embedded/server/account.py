@@ -30,6 +30,10 @@ from taskgov_embedded.server.live_clock import LiveClock
 from taskgov_embedded.stack import Stack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from taskgov_embedded.cluster.access import PolicyRule
+    from taskgov_embedded.cluster.api_server import RulesOf
     from taskgov_embedded.iam.identity import Credentials
 
 DOCUMENTS = EVENTS / "local"
@@ -50,6 +54,8 @@ class LocalAccount:
     The cluster's API listens at `address`, which functions in containers must reach. With `bare` the cluster has these
     workers and nothing else. `mode` is the stack's `ApplyMode`.
     """
+
+    eks_name = EKS_NAME
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class LocalAccount:
 
     def serve_kubernetes_again(self) -> None:
         """Listen on a new port: a process that was forked from the one that opened the account has no threads yet."""
-        held = self.stack.eks.cluster(EKS_NAME)
+        held = self.stack.eks.cluster(self.eks_name)
         held.endpoint = self._kubernetes.start().url
 
     def functions(self) -> list[str]:
@@ -122,17 +128,21 @@ class LocalAccount:
         return ClusterApiServer(
             self.cluster.store,
             verifier=TokenVerifier(
-                EKS_NAME,
+                self.eks_name,
                 lambda: self.clock.now,
-                groups_of=lambda key: self.stack.eks.groups_of(EKS_NAME, key),
+                groups_of=lambda key: self.stack.eks.groups_of(self.eks_name, key),
                 name_of=self.stack.eks.username_of,
                 sts_hosts=("127.0.0.1", "localhost", self._address[0]),
             ),
-            rules=read_rules(RBAC),
+            rules=self._rules(),
             writes=self.cluster,
             address=self._address,
             certificate=(str(certificate), str(key)),
         )
+
+    def _rules(self) -> Sequence[PolicyRule] | RulesOf:
+        """Return what those with an access entry may do in the cluster."""
+        return read_rules(RBAC)
 
     def _register(self, certificate: Path) -> None:
         sagemaker = self.stack.sagemaker

@@ -153,7 +153,7 @@ def _allocate_type(context: _Context, capacity: TypeCapacity) -> TypeClaims:
     allocated = [with_leases(claim, claim.key, lending, capacity) for claim in granted.claims]
     for key in sorted(lending.rows.keys() - rows.keys()):
         row = ComputeQuotaResource(instance_type=instance_type)
-        nothing = Claim(key.split(" ")[0], row, Reason.LEASE_STARTED, "nothing is promised")
+        nothing = Claim(key.split(" ")[0], row, Reason.LEASE_STARTED, "nothing is guaranteed")
         allocated.append(with_leases(nothing, key, lending, capacity))
     if context.pool is not None and capacity.has_nodes:
         others = (*context.kept.get(instance_type, ()), *lending.rows.values())
@@ -198,15 +198,15 @@ def _fixed(context: _Context, capacity: TypeCapacity, promise: Promise, row: Com
         context.demand.setdefault(row.instance_type, {})[promise.team] = left.level
     adopted = promise.adopted is not None
     of_family = promise.of_families.get(row.instance_type)
-    words = ", ".join(filter(None, (f"promised {said(row)}", of_family, left.words)))
+    words = ", ".join(filter(None, (f"guaranteed {said(row)}", of_family, left.words)))
     reason = Reason.DEMAND if left.words else Reason.PROMISE
     today = context.today[promise.team].get(row_key(row))
 
     def tell() -> Trail:
         cause, because = (
-            (Cause.EDIT_ADOPTED, "the edit by hand that was taken as the promise")
+            (Cause.EDIT_ADOPTED, "the edit by hand that was taken as the guarantee")
             if adopted
-            else (Cause.PROMISE, f"promised by the document{f', {of_family}' if of_family else ''}")
+            else (Cause.PROMISE, f"guaranteed by the document{f', {of_family}' if of_family else ''}")
         )
         return Trail().to(row, cause, because).to(left.row, Cause.DEMAND, left.words)
 

@@ -180,7 +180,7 @@ def _sentence(allocation: Allocation, moved: Sequence[TeamAllocation]) -> str:
     if len(moved) > MAX_SENTENCES:
         sentences.append(f"and {len(moved) - MAX_SENTENCES} more instance types")
     told = [*sentences, *_settings(allocation), *([allocation.note] if allocation.note else [])]
-    return "; ".join(told) or "parts that the promise does not state return to HyperPod's ratio"
+    return "; ".join(told) or "parts that the document does not state return to HyperPod's ratio"
 
 
 def _reason(allocation: Allocation, moved: Sequence[TeamAllocation]) -> Reason:

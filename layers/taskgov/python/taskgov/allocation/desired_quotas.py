@@ -141,7 +141,7 @@ class DesiredQuotas:
             row = now.get(key) or ComputeQuotaResource(instance_type=key[0])
             told = wished.get(key)
             if told is None:
-                told = Claim(promise.team, row, Reason.POLICY_CHANGED, "the document promises none")
+                told = Claim(promise.team, row, Reason.POLICY_CHANGED, "the document guarantees none")
             told = told.moved_to(row, cause, because, self._capacities[key[0]])
             tells[key] = told.tell
             lines += self._lines(promise, key, today.get(key), told)
@@ -165,7 +165,7 @@ class DesiredQuotas:
         name, profile = key
         zero = ComputeQuotaResource(instance_type=name)
         if claim is None:
-            because = "the document promises none"
+            because = "the document guarantees none"
             yield self._line(promise.team, before or zero, zero, Reason.POLICY_CHANGED, because)
         elif (
             before is None
@@ -179,7 +179,7 @@ class DesiredQuotas:
         else:
             # The unit changes: one number ends and another begins.
             reason = self._reason(promise, name, before, claim)
-            yield self._line(promise.team, before, zero, reason, "the promise is written in another unit", ended)
+            yield self._line(promise.team, before, zero, reason, "the document states it in another unit", ended)
             line = self._line(promise.team, before, claim.row, reason, claim.because)
             yield replace(line, gpus_before=0)
 

@@ -39,7 +39,7 @@ _LEFT_OUT: Final = "Its effect on work is not predicted."
 _EFFECTS: Final = {
     "Node": "The machine counts as in the previous snapshot.",
     CLUSTER_NODE: "The machine counts as Kubernetes reports it, or as in the previous snapshot.",
-    COMPUTE_QUOTA: f"Its promise is not known. {_STANDS}",
+    COMPUTE_QUOTA: f"What it guarantees is not known. {_STANDS}",
     INSTANCE_GROUP: f"The resources of its machines are not known. {_STANDS}",
     SCHEDULER_CONFIG: f"The content of the cluster policy is not known. {_STANDS}",
     "ResourceFlavor": _LEFT_OUT,

@@ -103,7 +103,7 @@ class _Shortage:
 
     def _numbers(self) -> str:
         """Say what does not fit into what, in instances."""
-        what = "floors" if self._cut.incident else "promises"
+        what = "floors" if self._cut.incident else "guarantees"
         parties = (party for parties in self._tiers.values() for party in parties)
         whole = sum(party.floor if self._cut.incident else party.weight for party in parties)
         return f"{what} of {self._number(whole)}, {self._number(self._room)} to give"
@@ -137,7 +137,7 @@ class _Shortage:
         else:
             own = within == party.floor and within > alone
             trail = trail.to(part(alone), Cause.SHORTAGE, f"{numbers}, tier {claim.tier} gives")
-            words = f"floor {said_number(claim.floor)}" if own else "floors and ceilings of other promises"
+            words = f"floor {said_number(claim.floor)}" if own else "floors and ceilings of other teams"
             trail = trail.to(part(within), Cause.FLOOR if own else Cause.BOUNDS_OF_OTHERS, words)
         row = scaled(claim.row, self._cut.amounts[party.key], party.weight)
         return trail.to(row, Cause.ROUNDING, "division in whole units")

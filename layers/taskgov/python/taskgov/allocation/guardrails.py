@@ -138,7 +138,7 @@ def _all_read(snapshot: Snapshot) -> Iterable[GuardrailVerdict]:
         named = "; ".join(f"{item.kind} {item}" for item in unread[:_NAMED])
         more = f"; and {len(unread) - _NAMED} more" if len(unread) > _NAMED else ""
         remedy = "correct or delete it, or run a release that supports its form"
-        yield _verdict("all-read", f"The promises are not known: {named}{more}.", remedy, passed=False)
+        yield _verdict("all-read", f"Quotas, or machines, are not known: {named}{more}.", remedy, passed=False)
 
 
 def _nodes_seen(

@@ -47,7 +47,7 @@ def _finding(capacity: TypeCapacity, taken: Vector, over: set[str]) -> Finding:
     return OVER_COMMITMENT.about(
         line.instance_type,
         evidence,
-        promised=said_number(promised),
+        guaranteed=said_number(promised),
         instance_type=line.instance_type,
         by=by,
         usable=line.usable,

@@ -226,6 +226,7 @@ class WorkloadEffect:
 
     namespace: str
     name: str
+    """The Workload's."""
     team: str
     effect: str
     """`starts`, `preempted`, `waits`, `may be preempted`."""
@@ -235,6 +236,13 @@ class WorkloadEffect:
     """The wave of writes that preempts it; 0 for what is so at the end of the path."""
     uncertain: tuple[str, ...] = ()
     """The features that the scheduling model does not follow and that may change this; none where it is certain."""
+    task: str = ""
+    """`team/job`, the name that `taskgov explain` takes; empty in plans that were stored before it was kept."""
+
+    @property
+    def shown(self) -> str:
+        """What people call the workload."""
+        return self.task or f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

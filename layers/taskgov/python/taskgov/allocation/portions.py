@@ -87,7 +87,7 @@ class _Portions:
         common = Fraction(most_units(first, self.capacity, part, self.basis))
         own = {team: common * (share.weight or 0) / weights for team, share in shares.items()}
         parties = {team: _party(team, share, share.weight or 0) for team, share in shares.items()}
-        there = f"the {common}{_unit(first)} that promises leave"
+        there = f"the {common}{_unit(first)} that fixed quotas leave"
         words = {team: f"weight {share.weight} of {weights} in {there}" for team, share in shares.items()}
         return self._divided(shares, parties, common, own, words)
 

@@ -16,7 +16,7 @@ from taskgov.allocation.changes import (
 )
 from taskgov.allocation.drift import beside, drifts_of
 from taskgov.allocation.low_write import ResourcesOf, low_config, queue_amounts
-from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction
+from taskgov.allocation.plan import DELETIONS, Change, ChangeKind, Prediction, WorkloadEffect
 from taskgov.allocation.scheduler import scheduler_changes
 from taskgov.allocation.waves import Amounts, Place, Room, Wave, Write, Writes, arrange
 from taskgov.allocation.written import NEVER_IN_FORCE
@@ -73,10 +73,10 @@ def writes(
 
 def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...]:
     """Return the changes of a path, numbered, each with its wave and whom that preempts."""
-    lost: dict[int, list[str]] = {}
+    lost: dict[int, list[WorkloadEffect]] = {}
     for effect in prediction.effects:
         if effect.effect == "preempted":
-            lost.setdefault(effect.wave, []).append(f"{effect.namespace}/{effect.name}")
+            lost.setdefault(effect.wave, []).append(effect)
     by_name = (sorted(wave, key=lambda write: (write.name, write.key)) for wave in waves)
     placed = [(number, write.change) for number, wave in enumerate(by_name, 1) for write in wave]
     return tuple(
@@ -84,18 +84,19 @@ def in_order(waves: Iterable[Wave], prediction: Prediction) -> tuple[Change, ...
             change,
             index=index,
             wave=number,
-            preempts=tuple(lost.get(number, ())),
+            preempts=tuple(f"{effect.namespace}/{effect.name}" for effect in lost.get(number, ())),
             because=change.because + _preempts(number, lost.get(number, ())),
         )
         for index, (number, change) in enumerate(placed)
     )
 
 
-def _preempts(wave: int, workloads: Sequence[str]) -> str:
-    if not workloads:
+def _preempts(wave: int, lost: Sequence[WorkloadEffect]) -> str:
+    if not lost:
         return ""
-    more = len(workloads) - MAX_SENTENCES
-    return f"; wave {wave} preempts {', '.join(workloads[:MAX_SENTENCES])}" + (f" and {more} more" if more > 0 else "")
+    more = len(lost) - MAX_SENTENCES
+    tasks = ", ".join(effect.shown for effect in lost[:MAX_SENTENCES])
+    return f"; wave {wave} preempts {tasks}" + (f" and {more} more" if more > 0 else "")
 
 
 class _Sums:

@@ -18,6 +18,7 @@ from taskgov.findings.of_audit import (
 )
 from taskgov.hyperpod.borrowing import sharing_of
 from taskgov.hyperpod.model import SharingStrategy
+from taskgov.kueue.named import named
 from taskgov.quantities import is_accelerator
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.never_fits import never_fits
@@ -127,15 +128,16 @@ def _loops(snapshot: Snapshot) -> Iterable[Finding]:
     seen: Counter[tuple[str, str]] = Counter()
     reasons: dict[tuple[str, str], set[str]] = {}
     for item in snapshot.kueue.workloads:
-        key = (item["metadata"]["namespace"], item["metadata"]["name"])
+        its = named(item)
+        key = (its.shown, its.key)
         for eviction in ((item.get("status") or {}).get("schedulingStats") or {}).get("evictions") or ():
             seen[key] = max(seen[key], int(eviction.get("count", 0)))
             reasons.setdefault(key, set()).add(str(eviction.get("reason", "")))
-    for (namespace, name), times in sorted(seen.items()):
+    for key, times in sorted(seen.items()):
         if times >= LOOP:
-            named = ", ".join(sorted(reasons[namespace, name]))
-            evidence: Evidence = {"times": times, "reasons": named}
-            yield EVICTION_LOOP.about(f"{namespace}/{name}", evidence, workload=name, times=times, reasons=named)
+            why, task = ", ".join(sorted(reasons[key])), key[0]
+            evidence: Evidence = {"times": times, "reasons": why}
+            yield EVICTION_LOOP.about(task, evidence, workload=task, times=times, reasons=why)
 
 
 def _endless(snapshot: Snapshot) -> Iterable[Finding]:

@@ -161,6 +161,7 @@ _KINDS: Final[Mapping[tuple[_Maker, ...], tuple[FindingKind, ...]]] = {
         of_document.BORROW_LIMIT_ABOVE_500,
         of_document.BORROW_LIMIT_ROUNDS_TO_ZERO,
         of_document.TEAM_WITHOUT_PROMISE,
+        of_document.LEASE_BEYOND_DONOR,
         of_document.NOBODY_KEEPS_REMAINDER,
         of_document.DEMAND_WILL_NEVER_MOVE,
         of_plan.OVER_COMMITMENT,

@@ -15,6 +15,7 @@ from taskgov.allocation.lease_book import LeaseEntry
 from taskgov.allocation.loops import Loop
 from taskgov.allocation.plan import CapacityLine, Outcome, TeamAllocation, WorkloadEffect
 from taskgov.audit.money import Money
+from taskgov.audit.not_checked import NotChecked
 from taskgov.audit.quota_advice import QuotaAdvice
 from taskgov.audit.totals import Totals
 from taskgov.audit.trend import Trend
@@ -25,7 +26,7 @@ from taskgov.usage.tasks import TaskState
 
 MOST_TASKS: Final = 1_000
 """A page with ten times as many rows is slow to open; `taskgov jobs` lists all of them."""
-REPORT_VERSION: Final = 1
+REPORT_VERSION: Final = 2
 """Raised when a member changes its meaning or goes away; new members leave it."""
 
 
@@ -175,8 +176,9 @@ class TaskLine:
     instance_types: tuple[str, ...]
     asks: str
     """What it requests: accelerators, or cpu and memory where it requests none."""
-    borrowed: str
-    """What it holds beyond its team's quota; empty for nothing. Attributed: Kueue counts it by queue."""
+    beyond_quota: str
+    """What it holds beyond its team's quota, borrowed or over quota; empty for nothing. Attributed: Kueue counts it by
+    queue."""
     start: GivenStart | None = None
     """When it starts, as it was last estimated; None where no estimate of it is kept."""
 
@@ -188,7 +190,7 @@ class PreemptionLine:
     at: datetime
     team: str
     workload: str
-    """`namespace/name`."""
+    """`team/job`, the name that `taskgov explain` takes."""
     reason: str
     """Kueue's reason: `InClusterQueue`, `InCohortReclamation`, ..."""
     preempting_team: str
@@ -259,6 +261,8 @@ class Report:
     """Work that would preempt itself forever, with what ends it in the model: at most one loop."""
     advice: tuple[QuotaAdvice, ...] = ()
     """Whether other quotas would serve the work better, by instance type; found out once a week."""
+    not_checked: tuple[NotChecked, ...] = ()
+    """What the audit left out, because the snapshot lacks it."""
 
 
 def report_json(report: Report) -> bytes:

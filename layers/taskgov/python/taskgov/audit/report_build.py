@@ -11,6 +11,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.audit.finding_report import Reported, report_findings, seen_of
 from taskgov.audit.findings import audit
 from taskgov.audit.money import Money, money_of
+from taskgov.audit.not_checked import not_checked
 from taskgov.audit.quota_advice import QuotaAdvice, advice_findings
 from taskgov.audit.report import (
     REPORT_VERSION,
@@ -97,6 +98,7 @@ def build_report(
         tasks_left_out=left_out,
         money=_money(snapshot, usage),
         loops=_loops(snapshot, (*found.findings, *found.muted)),
+        not_checked=tuple(not_checked(snapshot)),
     )
 
 
@@ -219,7 +221,7 @@ def preemption_line(preemption: Preemption, usage: ClusterUsage) -> PreemptionLi
     return PreemptionLine(
         at=preemption.at,
         team=preemption.team,
-        workload=f"{preemption.namespace}/{preemption.name}",
+        workload=f"{preemption.team}/{preemption.job}",
         reason=preemption.reason,
         preempting_team=preemption.preempting_team or "",
         gpus=preemption.accelerators,

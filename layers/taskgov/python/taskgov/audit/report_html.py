@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from taskgov import number_text
 from taskgov.allocation.plan import Outcome
 from taskgov.audit import report_findings, report_words
+from taskgov.audit.not_checked import QUOTAS
 from taskgov.audit.report import Report
 from taskgov.audit.report_bars import bar_groups
 from taskgov.audit.report_plan import plan_tables
@@ -58,11 +59,22 @@ def headline(report: Report) -> str:
     attention = "Nothing needs attention."
     if grave:
         attention = f"{number_text.counted(len(grave), 'finding needs', 'findings need')} attention."
-    if not report.changes:
-        blocked = report.header.plan_outcome is Outcome.BLOCKED
-        return f"{attention} {'No quota was checked.' if blocked else 'The quotas are as they should be.'}"
-    changes = number_text.counted(len(report.changes), "change is", "changes are")
-    return f"{attention} {changes} {_FATE[report.header.plan_outcome]}."
+    return " ".join(filter(None, (attention, _quotas(report), _left_out(report))))
+
+
+def _quotas(report: Report) -> str:
+    """Return what the plan changes; nothing where quotas were compared with no document."""
+    if report.changes:
+        changes = number_text.counted(len(report.changes), "change is", "changes are")
+        return f"{changes} {_FATE[report.header.plan_outcome]}."
+    if report.header.plan_outcome is Outcome.BLOCKED:
+        return "No quota was checked."
+    return "" if any(left.part == QUOTAS for left in report.not_checked) else "The quotas are as they should be."
+
+
+def _left_out(report: Report) -> str:
+    left = "; ".join(each.words for each in report.not_checked)
+    return f"Not checked: {left}." if left else ""
 
 
 _KINDS = {
@@ -101,8 +113,8 @@ def _tiles(totals: Totals) -> tuple[tuple[str, str, str], ...]:
         ("Waiting", totals.pending_workloads, "jobs", waiting),
         ("Preemptions", totals.preemptions, "", "recorded by Kueue"),
     )
-    some = any((totals.healthy, totals.guaranteed, totals.used))
-    shown = [(label, _figure(figure, unit), note) for label, figure, note in usual if some]
+    held = any((totals.guaranteed, totals.used))
+    shown = [(label, _figure(figure, unit), note) for label, figure, note in usual if held or figure]
     shown += [(label, _figure(figure, of), note) for label, figure, of, note in rare if figure]
     return tuple(shown)
 

@@ -43,6 +43,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     commands: tuple[Command, ...] = ()
+    is_folded: bool = False
+    """Whether only its title and the number of its rows are shown until a person opens it."""
 
     @property
     def is_tall(self) -> bool:

@@ -45,7 +45,7 @@ from taskgov.usage.workloads import PREEMPTION_REASONS
 def tables(report: Report) -> tuple[Table, ...]:
     """Return every other table of the page, in order of interest."""
     return (
-        usage_table(report.usage),
+        *usage_tables(report.usage),
         LEASES.of(report.leases),
         LOANS.of(report.loans),
         tasks_table(report.tasks, report.tasks_left_out, report.header.taken_at),
@@ -62,12 +62,17 @@ def tables(report: Report) -> tuple[Table, ...]:
     )
 
 
-def usage_table(lines: Sequence[UsageLine]) -> Table:
-    """Return the table of use; where it would be too long, of the accelerators (or cores) alone, most used first."""
-    if len(lines) <= MOST_ROWS:
-        return USAGE.of(lines)
-    leading = sorted((line for line in lines if line.leading), key=lambda line: (-line.used, line.team))
-    return USAGE.of(leading, "Accelerators alone (cores where there are none), the teams that use most first.")
+def usage_tables(lines: Sequence[UsageLine]) -> tuple[Table, ...]:
+    """Return the tables of use: of accelerators (of cores, on types without any), and folded, of the other resources.
+
+    Where they would be too long, the others are left out, and the teams that use most come first.
+    """
+    leading = [line for line in lines if line.leading]
+    if len(lines) > MOST_ROWS:
+        leading.sort(key=lambda line: (-line.used, line.team))
+        return (USAGE.of(leading, "Accelerators alone (cores where there are none), the teams that use most first."),)
+    others = USAGE_OF_OTHERS.of(line for line in lines if not line.leading)
+    return USAGE.of(leading), replace(others, is_folded=True)
 
 
 def tasks_table(tasks: Iterable[TaskLine], left_out: int, now: datetime) -> Table:
@@ -187,6 +192,12 @@ LOANS: Final[Sheet[LoanLine]] = Sheet(
         Field(Column("Amount", "number"), lambda line: number_cell(line.amount, line.unit)),
     ),
 )
+USAGE_OF_OTHERS: Final = replace(
+    USAGE,
+    anchor="usage-others",
+    title="CPU and memory",
+    note="What quotas hold besides accelerators, EFA interfaces too. HyperPod adds it by ratio where it is not set.",
+)
 STARTS: Final = Column(
     "Starts by (UTC)",
     "name",
@@ -195,7 +206,8 @@ STARTS: Final = Column(
 TASKS: Final[Sheet[TaskLine]] = Sheet(
     "tasks",
     "Tasks",
-    "Every task that has not finished, newest first. To see why one waits: taskgov explain TEAM/TASK.",
+    "Every task that has not finished, newest first. To see why one waits: taskgov explain TEAM/TASK. Beyond quota is "
+    "what the team borrows or holds over quota, attributed to the tasks that Kueue would reclaim first.",
     (
         name("Team", lambda line: line.team),
         text("Task", lambda line: line.task),
@@ -204,7 +216,7 @@ TASKS: Final[Sheet[TaskLine]] = Sheet(
         name("State", lambda line: words(line.state)),
         name("Instance type", lambda line: ", ".join(line.instance_types) or NOTHING),
         text("Requests", lambda line: line.asks),
-        text("Borrowed", lambda line: line.borrowed or NOTHING),
+        text("Beyond quota", lambda line: line.beyond_quota or NOTHING),
     ),
 )
 PENDING: Final[Sheet[PendingLine]] = Sheet(

@@ -43,6 +43,6 @@ def _line(task: Task, start: GivenStart | None) -> TaskLine:
         created=task.created,
         instance_types=task.instance_types,
         asks=all_words(task.leading),
-        borrowed=all_words(task.borrowed) if task.borrowed else "",
+        beyond_quota=all_words(task.beyond_quota) if task.beyond_quota else "",
         start=start,
     )

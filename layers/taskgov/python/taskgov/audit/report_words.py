@@ -11,10 +11,12 @@ from taskgov.number_text import moment, number, percent
 from taskgov.usage.workloads import PREEMPTION_REASONS
 
 UNITS: Final = {"Count": "instances", "Accelerators": "accelerators", "VCpu": "vCPUs", "MemoryInGiB": "GiB"}
-"""What a promise is counted in; a MIG profile is its own name."""
+"""What a quota is counted in; a MIG profile is its own name."""
 _ACRONYMS: Final = {
     name.lower(): name for name in ("GPU", "GPUs", "CPU", "vCPU", "EC2", "ID", "MIG", "EFA", "EKS", "ARN", "GiB")
 }
+_SAID: Final = _ACRONYMS | {"promise": "guarantee", "promised": "guaranteed"}
+"""How parts of a token are said, where they are not said as they are."""
 MOVED: Final = ("gpusNow", "gpusPlanned")
 REASONS: Final = frozenset(map(str, Reason))
 """Tokens of a change; other evidence may have a reason in somebody's words."""
@@ -28,7 +30,7 @@ def words(token: str) -> str:
     ('max preempted GPUs', 'instance type', 'idle resource sharing', 'EC2 says')
     """
     parts = [part.lower() for part in _PARTS.findall(token)]
-    return " ".join(_ACRONYMS.get(part, part) for part in parts) or token
+    return " ".join(_SAID.get(part, part) for part in parts) or token
 
 
 def sentence(text: str, *names: str) -> str:

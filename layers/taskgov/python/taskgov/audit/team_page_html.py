@@ -7,7 +7,7 @@ from jinja2 import Template
 
 from taskgov.audit.report_html import absent, environment, on_page
 from taskgov.audit.report_table import Sheet, Table, name, text, when
-from taskgov.audit.report_tables import LEASES, LOANS, PREEMPTIONS, USAGE, tasks_table
+from taskgov.audit.report_tables import LEASES, LOANS, PREEMPTIONS, tasks_table, usage_tables
 from taskgov.audit.team_page import TeamPage, WaitLine
 from taskgov.number_text import counted
 from taskgov.printable import printable
@@ -44,7 +44,7 @@ def headline(page: TeamPage) -> str:
 
 def _tables(page: TeamPage) -> tuple[Table, ...]:
     return (
-        USAGE.of(page.usage),
+        *usage_tables(page.usage),
         tasks_table(page.tasks, page.tasks_left_out, page.taken_at),
         _WAITS.of(page.waits),
         PREEMPTIONS.of(page.preemptions),

@@ -106,7 +106,7 @@ def basis_of(history: History, queue: Queue, now: float) -> Basis:
 
 def _lacks(history: History, known: int, comes: int, now: float) -> str:
     if not history.measured:
-        return f"{history.source} holds nothing that was measured"
+        return f"the {history.source} has no measured time"
     if history.until < now - STALE:
         return f"the history ends {(now - history.until) / 86400:.1f} days before the snapshot; at most 1 is allowed"
     if known < LEAST_HISTORY:

@@ -70,8 +70,8 @@ WEIGHT_ZERO: Final = FindingKind(
 NOMINAL_ABOVE_ALLOCATABLE: Final = FindingKind(
     code="nominal-above-allocatable",
     severity=Severity.WARNING,
-    means="quotas promise more vCPU or memory than nodes offer to pods",
-    sentence="Quotas promise {amounts} of {instance_type}: {percent} % of what nodes offer to pods.",
+    means="quotas guarantee more vCPU or memory than nodes offer to pods",
+    sentence="Quotas guarantee {amounts} of {instance_type}: {percent} % of what nodes offer to pods.",
     remedy="set capacity.basis: allocatable, or keep requests below what a node offers",
     found_in=("audit/findings_quota.py",),
 )
@@ -113,7 +113,7 @@ IDLE_QUOTA: Final = FindingKind(
     severity=Severity.INFO,
     means="whole instances that were not used at any moment of a week",
     sentence="{team} used {peak:g} of {count} {instance_type} at most in {hours:g} h: {idle} were never used.",
-    remedy="lower the promise, or enable demand-aware rebalancing",
+    remedy="lower the quota, or enable demand-aware rebalancing",
     found_in=("audit/findings_work.py",),
 )
 REQUEST_NEVER_FITS: Final = FindingKind(

@@ -11,8 +11,8 @@ from taskgov.findings.kind import FindingKind
 UNKNOWN_INSTANCE_TYPE: Final = FindingKind(
     code="unknown-instance-type",
     severity=Severity.WARNING,
-    means="parts of a type are promised with unknown numbers",
-    sentence="The resources of {instance_type} are not known, so promises on it cannot be completed or compared.",
+    means="a quota in parts of a type whose numbers are unknown",
+    sentence="The resources of {instance_type} are not known, so quotas on it cannot be completed or compared.",
     remedy=(
         "add `instanceTypes: {{{instance_type}: {{vcpu: .., memoryGiB: .., gpu: .., neuronDevice: .., efa: ..}}}}` to "
         "the policy document (numbers: aws ec2 describe-instance-types --instance-types {ec2_name})"
@@ -30,9 +30,9 @@ UNKNOWN_FAMILY: Final = FindingKind(
 NO_ACCELERATORS: Final = FindingKind(
     code="no-accelerators",
     severity=Severity.WARNING,
-    means="accelerators are promised of a type that has none",
-    sentence="{instance_type} has no accelerators, and {promised} are promised.",
-    remedy="promise VCpu or MemoryInGiB",
+    means="a quota of accelerators on a type that has none",
+    sentence="{instance_type} has no accelerators, and the quota has {count}.",
+    remedy="set VCpu or MemoryInGiB",
     found_in=("policy/warnings.py",),
 )
 NO_ACCELERATORS_TO_COUNT: Final = FindingKind(
@@ -63,9 +63,9 @@ SHARE_MAY_BE_NOTHING: Final = FindingKind(
     found_in=("policy/warnings.py",),
 )
 PROMISE_BESIDE_THE_WHOLE: Final = FindingKind(
-    code="promise-beside-the-whole",
+    code="quota-beside-the-whole",
     severity=Severity.WARNING,
-    means="percentages divide all of a type, and another promise exists on it",
+    means="percentages divide all of a type, and another quota exists on it",
     sentence="Percentages divide all of {instance_type}, and {what} stands beside them: together they never fit.",
     remedy="write weight instead of percent (weights divide what fixed quotas leave), or lower the percentages",
     found_in=("policy/warnings.py",),
@@ -103,12 +103,20 @@ NO_TEAMS: Final = FindingKind(
     found_in=("policy/warnings.py",),
 )
 TEAM_WITHOUT_PROMISE: Final = FindingKind(
-    code="team-without-promise",
+    code="team-without-quota",
     severity=Severity.WARNING,
     means="a team with neither quota nor share has only what it leases and borrows",
     sentence="{team} has neither a quota nor a share, so it is guaranteed nothing.",
     remedy="give it a quota or a share",
     found_in=("policy/warnings.py",),
+)
+LEASE_BEYOND_DONOR: Final = FindingKind(
+    code="lease-beyond-donor",
+    severity=Severity.WARNING,
+    means="a lease of more than the document gives its donor: each plan refuses it",
+    sentence="{donor} has {has} {instance_type} in the document, and cannot lend {count} to {borrower}.",
+    remedy="lease fewer, set partial: true, or raise the quota of {donor}",
+    found_in=("policy/warnings_leases.py",),
 )
 NOBODY_KEEPS_REMAINDER: Final = FindingKind(
     code="nobody-keeps-remainder",
@@ -121,8 +129,8 @@ NOBODY_KEEPS_REMAINDER: Final = FindingKind(
 DEMAND_WILL_NEVER_MOVE: Final = FindingKind(
     code="demand-never-moves",
     severity=Severity.WARNING,
-    means="`maxMovePercent` of a fixed promise is less than one instance",
-    sentence="Demand never moves any of {promised} {instance_type}: {percent:g} % is less than one.",
+    means="`maxMovePercent` of a fixed quota is less than one instance",
+    sentence="Demand never moves any of {count} {instance_type}: {percent:g} % is less than one.",
     remedy="set demand.maxMovePercent to {smallest_percent:g} or more",
     found_in=("policy/warnings.py",),
 )

@@ -11,8 +11,8 @@ from taskgov.findings.kind import ByCase, FindingKind
 OVER_COMMITMENT: Final = FindingKind(
     code="over-commitment",
     severity=Severity.WARNING,
-    means="quotas promise more of a type than is usable",
-    sentence="Quotas promise {promised} {instance_type}{by}, {usable} are usable{share}: {capacity}.",
+    means="quotas guarantee more of a type than is usable",
+    sentence="Quotas guarantee {guaranteed} {instance_type}{by}, {usable} are usable{share}: {capacity}.",
     remedy="lower quotas, bring nodes back, or declare capacity.overcommitPercent",
     found_in=("allocation/overcommitment.py",),
 )
@@ -27,9 +27,9 @@ ORCHESTRATED_ELSEWHERE: Final = FindingKind(
 CAPACITY_SHORTAGE: Final = FindingKind(
     code="capacity-shortage",
     severity=Severity.WARNING,
-    means="promises do not fit, and are cut by tier",
-    sentence="Promises exceed capacity: {short}. Tiers give, the highest number first.",
-    remedy="bring nodes back, lower promises, or declare capacity.overcommitPercent",
+    means="guaranteed quotas exceed capacity, and are cut by tier",
+    sentence="Guarantees exceed capacity: {short}. Tiers give, the highest number first.",
+    remedy="bring nodes back, lower quotas, or declare capacity.overcommitPercent",
     found_in=("allocation/allocate.py",),
 )
 FLOORS_EXCEED_CAPACITY: Final = FindingKind(
@@ -76,17 +76,17 @@ CAPACITY_END_UNKNOWN: Final = FindingKind(
 QUOTA_WITHOUT_NODES: Final = FindingKind(
     code="quota-without-nodes",
     severity=Severity.WARNING,
-    means="promises on a type without nodes",
-    sentence="{teams} have promises on {instance_type}, and the cluster has no nodes of that type.",
-    remedy="add nodes, remove the promise, or declare capacity.overcommitPercent until the nodes arrive",
+    means="quotas on a type without nodes",
+    sentence="{teams} have quotas on {instance_type}, and the cluster has no nodes of that type.",
+    remedy="add nodes, remove the quota, or declare capacity.overcommitPercent until the nodes arrive",
     found_in=("allocation/allocate.py",),
 )
 FAMILY_WITHOUT_NODES: Final = FindingKind(
     code="family-without-nodes",
     severity=Severity.WARNING,
-    means="a promise on a family without nodes",
-    sentence="{team} has a promise on {family}, and no node of the cluster can serve it.",
-    remedy="add nodes, correct the family, or remove the promise",
+    means="a quota on a family without nodes",
+    sentence="{team} has a quota on {family}, and no node of the cluster can serve it.",
+    remedy="add nodes, correct the family, or remove the quota",
     found_in=("allocation/families.py",),
 )
 SHARE_ROUNDS_TO_NOTHING: Final = FindingKind(
@@ -127,12 +127,12 @@ LEASE_PARTIAL: Final = FindingKind(
 DEMAND_NEVER_MOVES: Final = FindingKind(
     code="demand-never-moves",
     severity=Severity.INFO,
-    means="a promise is not used in full, and `maxMovePercent` of it is less than one instance",
+    means="a fixed quota is not used in full, and `maxMovePercent` of it is less than one instance",
     sentence=(
         "{team} does not use all of its {count} {instance_type}, and demand never moves any: {percent:g} % of {count} "
         "is less than one instance."
     ),
-    remedy="set demand.maxMovePercent to {smallest_percent:g} or more, or lower the promise",
+    remedy="set demand.maxMovePercent to {smallest_percent:g} or more, or lower the quota",
     found_in=("allocation/demand.py",),
 )
 BUDGET_THRESHOLD: Final = FindingKind(
@@ -184,7 +184,7 @@ TOO_MANY_TYPES: Final = FindingKind(
     severity=Severity.WARNING,
     means="a quota has no row left for some of its instance types",
     sentence="{team} has more than {most} instance types; its quota has nothing of {types}.",
-    remedy="promise these types to other teams, or split the team",
+    remedy="give these types to other teams, or split the team",
     found_in=("allocation/plan_findings.py",),
 )
 TEAM_NOT_IN_POLICY: Final = FindingKind(
@@ -285,7 +285,7 @@ EDIT_ADOPTED: Final = FindingKind(
     code="edited-by-hand",
     severity=Severity.WARNING,
     means="the same with `handEdits: adopt`",
-    sentence=_EDITED + "the edit is the new promise.",
+    sentence=_EDITED + "the edit is the new guarantee.",
     remedy="write it into the policy document, so that both agree",
     found_in=("allocation/governed.py",),
 )

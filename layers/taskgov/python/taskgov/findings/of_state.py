@@ -56,7 +56,7 @@ NO_PROGRESS: Final = FindingKind(
     severity=Severity.ERROR,
     means="the previous run wrote the same, it has settled, and the service holds something else",
     sentence="The run before wrote the same to {quotas}; it has settled, and the service holds something else.",
-    remedy="compare the quota with what was written (taskgov history), and change the promise to the service's value",
+    remedy="compare the quota with what was written (taskgov history), and change the document to the service's value",
     found_in=("allocation/progress.py",),
 )
 STATE_RESTORED: Final = FindingKind(
@@ -100,7 +100,7 @@ UNREADABLE_ITEM: Final = FindingKind(
 UNREADABLE_OBJECT: Final = FindingKind(
     code="unreadable-object",
     severity=ByCase(
-        "error if nothing can be promised without it, otherwise warning",
+        "error if no quota can be written without it, otherwise warning",
         lambda is_of_promises: Severity.ERROR if is_of_promises else Severity.WARNING,
     ),
     means="objects of Kubernetes or SageMaker that cannot be read and are left out, by kind, with the effect",

@@ -93,7 +93,7 @@ class ResourceSharingConfig(ApiModel):
 
 
 class ComputeQuotaConfig(ApiModel):
-    """What a team is promised, how it shares, and whether it preempts its own lower priorities."""
+    """What a team is guaranteed, how it shares, and whether it preempts its own lower priorities."""
 
     compute_quota_resources: ResourceList = ()
     resource_sharing_config: ResourceSharingConfig | None = None

@@ -43,9 +43,9 @@ class ClusterRef(PolicyModel):
 
 
 class TeamPolicy(PolicyModel):
-    """A team's promise: a fixed `quota`, or `share`s of the healthy capacity, or both on different instance types.
+    """A team's guarantee: a fixed `quota`, or `share`s of the healthy capacity, or both on different instance types.
 
-    `families` promise either on all instance types that a selector stands for; the plan expands them.
+    `families` guarantee either on all instance types that a selector stands for; the plan expands them.
     `fairShareWeight` may also be written into `quota`, beside what it belongs to; it is the same.
     """
 
@@ -148,7 +148,7 @@ class Guardrails(PolicyModel):
 
 
 class EditPolicy(StrEnum):
-    """How to treat a quota that a person changed: leave it, take it as the new promise, or correct it."""
+    """How to treat a quota that a person changed: leave it, take it as the new guarantee, or correct it."""
 
     KEEP = "keep"
     ADOPT = "adopt"

@@ -1,4 +1,4 @@
-"""A promise on a hardware family: an amount, or a share, of all instance types that a selector stands for."""
+"""A guarantee on a hardware family: an amount, or a share, of all instance types that a selector stands for."""
 
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,7 @@
 """Keys of a policy document that the grammar does not know, each with the key that may have been meant.
 
 pydantic refuses unknown keys too, but lets a field's Python name (`headroom_percent`) pass without reading it: a
-promise that is silently not made. So keys are compared here, with the spelling of the document alone.
+guarantee that is silently not made. So keys are compared here, with the spelling of the document alone.
 """
 
 import difflib

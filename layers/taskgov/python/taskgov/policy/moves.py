@@ -1,13 +1,13 @@
-"""How much of a promise demand may move in a day, in whole instances: `demand.maxMovePercent`.
+"""How much of a guarantee demand may move in a day, in whole instances: `demand.maxMovePercent`.
 
-The allocation moves by it; `taskgov validate` warns of promises that it can never move.
+The allocation moves by it; `taskgov validate` warns of guarantees that it can never move.
 """
 
 from fractions import Fraction
 
 
 def most_moved(count: int, percent: float) -> int:
-    """Return how many of `count` promised instances may be moved in a day: whole ones, rounded down.
+    """Return how many of `count` guaranteed instances may be moved in a day: whole ones, rounded down.
 
     Example:
         >>> most_moved(20, 10), most_moved(4, 10), most_moved(3, 33.34)

@@ -34,7 +34,7 @@ def broken_rules(draft: Draft) -> Iterator[Broken]:
 
 
 def teams_are_named_once(draft: Draft) -> Iterator[Broken]:
-    """Two promises for one team would contradict each other."""
+    """Two guarantees for one team would contradict each other."""
     yield from _repeated([(("teams", index, "name"), team.name) for index, team in enumerate(draft.document.teams)])
 
 
@@ -65,11 +65,11 @@ def instance_types_are_promised_once_a_team(draft: Draft) -> Iterator[Broken]:
         fixed = {key[0] for _, key in given}
         for place, (instance_type, _) in shares:
             if instance_type in fixed:
-                yield Broken(place, instance_type, "has a fixed quota in this team too: promise one or the other")
+                yield Broken(place, instance_type, "has a fixed quota in this team too: keep one of them")
 
 
 def promises_say_how_much(draft: Draft) -> Iterator[Broken]:
-    """Refuse an entry that names only its instance type: it promises nothing."""
+    """Refuse an entry that names only its instance type: it guarantees nothing."""
     for place, _, quota in draft.promises():
         amounts = (quota.count, quota.accelerators, quota.vcpu, quota.memory_in_gib, quota.accelerator_partition)
         if all(amount is None for amount in amounts):
@@ -78,7 +78,7 @@ def promises_say_how_much(draft: Draft) -> Iterator[Broken]:
 
 
 def whole_instances_need_the_instances_basis(draft: Draft) -> Iterator[Broken]:
-    """Promises on the allocatable basis are written in parts: an instance's Count is its nominal size."""
+    """Guarantees on the allocatable basis are written in parts: an instance's Count is its nominal size."""
     if draft.document.capacity.basis is CapacityBasis.ALLOCATABLE:
         for place, _, quota in draft.promises():
             if quota.count is not None:

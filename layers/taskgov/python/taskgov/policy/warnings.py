@@ -28,6 +28,7 @@ from taskgov.policy.document import PolicyDocument
 from taskgov.policy.draft import Draft
 from taskgov.policy.measured import WHOLE_WITHIN, Unit
 from taskgov.policy.moves import most_moved, smallest_percent
+from taskgov.policy.warnings_leases import leases_beyond_their_donors
 from taskgov.violations import Location
 
 Place = Callable[[Location], str]
@@ -54,6 +55,7 @@ def policy_warnings(draft: Draft, place: Place) -> tuple[Finding, ...]:
         *_teams_without_promise(draft.document, place),
         *_nobody_keeps_the_remainder(draft.document),
         *_promises_that_demand_never_moves(draft, place),
+        *leases_beyond_their_donors(draft.document, place),
     )
 
 
@@ -96,7 +98,7 @@ def _promises_a_type_cannot_keep(draft: Draft, table: InstanceTypeTable, place: 
         if promise.accelerators and not resources.accelerators:
             where, name, promised = place((*location, "Accelerators")), promise.instance_type, promise.accelerators
             evidence: Evidence = {"instanceType": name, "promised": promised}
-            yield NO_ACCELERATORS.about(where, evidence, instance_type=name, promised=promised)
+            yield NO_ACCELERATORS.about(where, evidence, instance_type=name, count=promised)
         partition = promise.accelerator_partition
         if partition and partition.type not in resources.mig_profiles:
             profiles = ", ".join(resources.mig_profiles) or "none"
@@ -145,7 +147,7 @@ def _shares_of_less_than_an_instance(draft: Draft, table: InstanceTypeTable, pla
 
 
 def _promises_beside_the_whole(draft: Draft, place: Place) -> Iterator[Finding]:
-    """Warn where percentages divide all of a type, and another promise exists on it."""
+    """Warn where percentages divide all of a type, and another guarantee exists on it."""
     percents: dict[str, Fraction] = {}
     besides: dict[str, list[tuple[Location, str]]] = {}
     for index, team in enumerate(draft.document.teams):
@@ -211,9 +213,9 @@ def _nobody_keeps_the_remainder(document: PolicyDocument) -> Iterator[Finding]:
 
 
 def _promises_that_demand_never_moves(draft: Draft, place: Place) -> Iterator[Finding]:
-    """Warn of fixed promises of which `maxMovePercent` is less than one instance: demand leaves them as they are.
+    """Warn of fixed guarantees of which `maxMovePercent` is less than one instance: demand leaves them as they are.
 
-    A team always keeps one instance, so that a promise of one has nothing to move.
+    A team always keeps one instance, so that a guarantee of one has nothing to move.
     """
     rules = draft.document.demand
     percent = rules.max_move_percent
@@ -223,7 +225,7 @@ def _promises_that_demand_never_moves(draft: Draft, place: Place) -> Iterator[Fi
             yield DEMAND_WILL_NEVER_MOVE.about(
                 place((*location, "Count")),
                 {"instanceType": promised.instance_type, "promised": count},
-                promised=count,
+                count=count,
                 instance_type=promised.instance_type,
                 percent=percent,
                 smallest_percent=smallest_percent(count),

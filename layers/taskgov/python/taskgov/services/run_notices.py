@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from taskgov.allocation.codec import changes_sha256
+from taskgov.contracts.cause_words import cause_words
 from taskgov.findings import Finding, Severity
 from taskgov.printable import printable
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
@@ -80,9 +81,8 @@ def _identity(end: EndOfRun, *parts: str, daily: bool = True) -> str:
 def _text(end: EndOfRun, incidents: list[Finding]) -> str:
     lines = [f"Cluster {end.cluster_name} ({end.cluster_arn})", f"Run {end.run_id}: {end.outcome}"]
     if end.cause:
-        by = f" by {end.cause.by}" if end.cause.by else ""
-        what, *approval = (end.cause.what or end.cause.detail_type).partition("; plan ")
-        lines.append(f"Cause: {what}{by} at {_clock(end.cause.at)}{''.join(approval)}")
+        at = f" at {_clock(end.cause.at)}"
+        lines.append(f"Cause: {cause_words(end.cause.what or end.cause.detail_type, end.cause.by, at)}")
     if end.error:
         lines.append(f"Error: {shortened(end.error, MOST_OF_AN_ERROR)}")
     for incident in incidents[:MOST_SENTENCES]:

@@ -18,7 +18,7 @@ Place = tuple[str, ResourceName]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the nodes of one instance type offer of its leading resource, and what was promised of it."""
+    """What the nodes of one instance type offer of its leading resource, and what quotas guarantee of it."""
 
     instance_type: str
     resource: ResourceName
@@ -30,7 +30,7 @@ class Capacity:
 
     @property
     def overcommit(self) -> int:
-        """What was promised above the healthy capacity."""
+        """What quotas guarantee above the healthy capacity."""
         return max(0, self.guaranteed - self.healthy)
 
 

@@ -19,7 +19,7 @@ from taskgov.division import Party, divide
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one queue (or cohort with quota of its own) is promised and holds. A limit of None means no limit."""
+    """What one queue (or cohort with quota of its own) is guaranteed and holds. A limit of None means no limit."""
 
     name: str
     nominal: int

@@ -6,7 +6,8 @@ from typing import Any
 
 from taskgov.findings import Finding
 from taskgov.findings.of_audit import REQUEST_NEVER_FITS
-from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL, team_of_namespace
+from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
+from taskgov.kueue.named import Named, named
 from taskgov.quantities import CPU, GIBIBYTE, MEMORY
 from taskgov.scheduling.objects import Workload
 from taskgov.scheduling.reading import read_workload
@@ -38,7 +39,7 @@ def never_fits(snapshot: Snapshot) -> Iterable[Finding]:
         for pods in _pod_kinds(item, workload):
             fitting = [most for name, most in offers.items() if not pods.instance_types or name in pods.instance_types]
             if fitting and not any(_fits(pods.requests, most) for most in fitting):
-                yield _too_big(workload, pods, fitting)
+                yield _too_big(named(item), pods, fitting)
                 break
 
 
@@ -53,19 +54,18 @@ def _fits(requests: Mapping[str, int], offer: Mapping[str, int]) -> bool:
     return all(amount <= offer.get(resource, 0) for resource, amount in requests.items() if amount)
 
 
-def _too_big(workload: Workload, pods: _Pods, offers: Iterable[Mapping[str, int]]) -> Finding:
+def _too_big(its: Named, pods: _Pods, offers: Iterable[Mapping[str, int]]) -> Finding:
     """Say what is too much on the node that lacks the least kinds of resources."""
     nearest = min(offers, key=lambda offer: sum(n > offer.get(r, 0) for r, n in pods.requests.items()))
     lacking = [r for r, n in sorted(pods.requests.items()) if n > nearest.get(r, 0)]
     words = ", ".join(f"{_amount(r, pods.requests[r])} {r} of {_amount(r, nearest.get(r, 0))}" for r in lacking)
     evidence = {
-        "team": team_of_namespace(workload.namespace) or workload.namespace,
+        "team": its.team,
         "asks": _amount(lacking[0], pods.requests[lacking[0]]),
         "offered": _amount(lacking[0], nearest.get(lacking[0], 0)),
         "resource": lacking[0],
     }
-    subject = f"{workload.namespace}/{workload.name}"
-    return REQUEST_NEVER_FITS.about(subject, evidence, workload=workload.name, lacking=words)
+    return REQUEST_NEVER_FITS.about(its.shown, evidence, workload=its.shown, lacking=words)
 
 
 def _amount(resource: str, amount: int) -> str:

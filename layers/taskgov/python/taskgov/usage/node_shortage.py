@@ -1,4 +1,4 @@
-"""Are there machines for what was admitted? Quota may promise more than the healthy nodes offer.
+"""Are there machines for what was admitted? Quotas may guarantee more than the healthy nodes offer.
 
 A snapshot has no pods. Where Kueue watches them, its condition `PodsReady` shows it; elsewhere the admitted workloads
 of an instance type are counted against its healthy nodes in the order of their admission, which is how pods usually

@@ -57,9 +57,11 @@ class Task:
     instance_types: tuple[str, ...]
     """Where it is admitted, else what its node selectors name."""
     asks: Mapping[ResourceName, int]
-    borrowed: Mapping[ResourceName, int]
-    """What it holds beyond its team's quota. Kueue counts that by queue, not by task: it is attributed to the tasks
-    that Kueue would reclaim first (lowest priority, then the last that was admitted)."""
+    beyond_quota: Mapping[ResourceName, int]
+    """What it holds beyond its team's quota: borrowed and over quota together (`taskgov.usage.loans`).
+
+    Kueue counts it by queue, not by task: it is attributed to the tasks that Kueue would reclaim first (lowest
+    priority, then the last that was admitted)."""
 
     @property
     def leading(self) -> Mapping[ResourceName, int]:
@@ -73,9 +75,9 @@ def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:
     The order is inferred: the documentation of the Tasks tab names none.
     """
     read = _read_all(snapshot.kueue)
-    borrowed = _borrowed(snapshot, read)
+    beyond = _beyond_quota(snapshot, read)
     short = short_of_nodes(snapshot)
-    tasks = (_task(item, borrowed.get(item.workload.key, {}), is_short=item.workload.key in short) for item in read)
+    tasks = (_task(item, beyond.get(item.workload.key, {}), is_short=item.workload.key in short) for item in read)
     return tuple(sorted(tasks, key=lambda task: (-task.created.timestamp(), task.team, task.job)))
 
 
@@ -104,7 +106,7 @@ def _read_all(kueue: KueueObjects) -> tuple[_Read, ...]:
     return tuple(_Read(item, classes) for item in kueue.workloads)
 
 
-def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) -> Task:
+def _task(read: _Read, beyond_quota: Mapping[ResourceName, int], *, is_short: bool) -> Task:
     workload, its = read.workload, named(read.item)
     state, since = _state(read, is_short=is_short)
     owners = read.item["metadata"].get("ownerReferences") or ()
@@ -123,7 +125,7 @@ def _task(read: _Read, borrowed: Mapping[ResourceName, int], *, is_short: bool) 
         priority=workload.priority,
         instance_types=tuple(sorted(_instance_types(read))),
         asks=asks,
-        borrowed=borrowed,
+        beyond_quota=beyond_quota,
     )
 
 
@@ -149,7 +151,7 @@ def _instance_types(read: _Read) -> set[str]:
     return {name for name in wanted if name}
 
 
-def _borrowed(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[ResourceName, int]]:
+def _beyond_quota(snapshot: Snapshot, read: Iterable[_Read]) -> dict[str, dict[ResourceName, int]]:
     """Return what each workload holds beyond quota, by key: accelerators, and cpu of those that hold none."""
     left: dict[Place, int] = {
         (line.queue, line.instance_type, line.resource): line.borrowed + line.over_quota

@@ -51,6 +51,7 @@ class Preemption:
     uid: str
     namespace: str
     name: str
+    job: str
     team: str
     at: datetime
     reason: str
@@ -106,6 +107,7 @@ def _preemption(workload: WorkloadFacts, preempted: Preempted) -> Preemption:
         uid=workload.uid,
         namespace=workload.namespace,
         name=workload.name,
+        job=workload.job,
         team=workload.team,
         at=moment(preempted.at),
         reason=preempted.reason,
