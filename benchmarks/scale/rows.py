@@ -105,7 +105,7 @@ def publish_usage(folder: Path) -> Figures:
 
 def audit_cluster(folder: Path) -> Figures:
     """Audit the cluster: read it, plan, judge, and write the report."""
-    from taskgov.contracts.steps import AuditClusterRequest, ClusterUnreadable  # noqa: PLC0415
+    from taskgov.contracts.steps import AuditClusterRequest, AuditClusterResult  # noqa: PLC0415
     from taskgov.services.advise_quotas import AdviseQuotas  # noqa: PLC0415
     from taskgov.services.audit_cluster import AuditCluster  # noqa: PLC0415
     from tests.support.memory import RecordingFailures, RecordingMeter, RecordingNotices, RecordingTopics  # noqa: PLC0415
@@ -123,7 +123,7 @@ def audit_cluster(folder: Path) -> Figures:
 
     def audit() -> Figures:
         done = use_case(AuditClusterRequest.parse({"clusterArn": ARN, "runId": "bench"}))
-        if isinstance(done, ClusterUnreadable):
+        if not isinstance(done, AuditClusterResult):
             raise TypeError(done)
         return {"findings": done.findings, "pageBytes": len(cluster.documents.stored[done.report.html.key])}
 
