@@ -189,7 +189,9 @@ def test_cpu_and_memory_are_folded_on_a_phone_and_the_keyboard_opens_them(show: 
     opened.page.keyboard.press("Enter")
     rows.first.wait_for(state="visible")
     assert "288" in rows.first.inner_text()
-    assert opened.page.locator("html").bounding_box()["width"] == 390  # type: ignore[index]  # it is shown
+    box = opened.page.locator("body").bounding_box()
+    assert box
+    assert box["width"] == 390
     if scripts:
         assert opened.widths() == (390, 390)
 
