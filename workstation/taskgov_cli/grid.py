@@ -26,6 +26,8 @@ Piece: TypeAlias = "str | Text"
 """A part of a line."""
 LONGEST_WORD: Final = 24
 """Columns have room for words of this length; longer ones (names of nodes, ARNs) may be folded."""
+LONGEST_WHOLE: Final = 12
+"""A cell of at most this length is not folded."""
 GAP: Final = 2
 """The space between two columns, and around the first and the last together."""
 INDENT: Final = 3
@@ -58,9 +60,31 @@ class Grid:
 
     def _least_width(self) -> int:
         """Return the width below which words of ordinary length are folded."""
-        cells = zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
-        longest = (max((cell_len(word) for text in column for word in text.split()), default=0) for column in cells)
-        return sum(min(width, LONGEST_WORD) + GAP for width in longest)
+        return sum(width + GAP for width in self._least_widths())
+
+    def _least_widths(self) -> list[int]:
+        """Return the longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
+        return [
+            min(max(map(cell_len, _words(heading, *column)), default=0), LONGEST_WORD)
+            for heading, *column in self._texts()
+        ]
+
+    def _texts(self) -> Iterator[tuple[str, ...]]:
+        """Yield the texts of each column, its heading first."""
+        return zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
+
+    def _fitting_widths(self, room: int) -> list[int]:
+        """Return widths in which no word of ordinary length is folded: the columns that need least get theirs first."""
+        whole = [
+            max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in self._texts()
+        ]
+        widths = self._least_widths()
+        spare = room - sum(widths)
+        for at in sorted(range(len(widths)), key=lambda at: whole[at] - widths[at]):
+            more = max(0, min(whole[at] - widths[at], spare))
+            widths[at] += more
+            spare -= more
+        return widths
 
     def _without_empty_columns(self) -> Grid:
         kept = [at for at in range(len(self.columns)) if at == 0 or any(row[at].plain for row in self.rows)]
@@ -78,8 +102,8 @@ class Grid:
         )
         widths = None if options.is_terminal else self._widths()
         at_once = widths is not None and sum(widths) + GAP * len(widths) <= options.max_width
-        for at, (name, is_number) in enumerate(zip(self.columns, self.numeric, strict=True)):
-            width = widths[at] if widths and at_once else None
+        shown = widths if widths and at_once else self._fitting_widths(options.max_width - GAP * len(self.columns))
+        for name, is_number, width in zip(self.columns, self.numeric, shown, strict=True):
             result.add_column(name, justify="right" if is_number else "left", overflow="fold", width=width)
         for row in () if at_once else self.rows:
             result.add_row(*row)
@@ -91,8 +115,7 @@ class Grid:
         """Return how wide each column is; None where a cell is not a plain line."""
         if not all(cell.plain.isprintable() for row in self.rows for cell in row):
             return None
-        columns = zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
-        return [max(map(cell_len, column)) for column in columns]
+        return [max(map(cell_len, column)) for column in self._texts()]
 
     def _lines(self, widths: Sequence[int]) -> Iterator[str]:
         for row in self.rows:
@@ -113,6 +136,13 @@ class Grid:
                 parts = [(name, " " if short else ": ", cell) for name, cell in group]
                 for line in _filled(parts, options.max_width - INDENT) if short else parts:
                     yield _indented(line, INDENT, options)
+
+
+def _words(heading: str, *cells: str) -> Iterator[str]:
+    """Yield what stays on one line: words, and short cells as they are, such as `4 min 46 s`."""
+    yield from heading.split()
+    for cell in cells:
+        yield from (cell,) if cell_len(cell) <= LONGEST_WHOLE else cell.split()
 
 
 def _is_short(text: str) -> bool:
