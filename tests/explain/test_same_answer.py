@@ -80,7 +80,7 @@ def predicted(plan: Plan) -> dict[str, str]:
 def supposed(snapshot: Snapshot, answer: WhatIf) -> dict[str, str]:
     keys = {one.shown: one.key for one in map(named, snapshot.kueue.workloads)}
     lost = (each for each in answer.workloads if each.preempted_by)
-    return {keys[each.workload]: f"{each.because}, by {keys[each.preempted_by]}" for each in lost}
+    return {keys[each.workload]: f"{each.because}, by {each.preempted_by}" for each in lost}
 
 
 def specs(queues: Any) -> dict[str, Any]:
@@ -131,4 +131,4 @@ def test_who_has_been_evicted_has_left_before_the_plan_is_played() -> None:
     snapshot = told_to_leave()
     lost = supposed(snapshot, what_if(snapshot, snapshot))
     assert lost == predicted(plan_quotas(snapshot, mode="plan"))
-    assert set(lost.values()) == {"InCohortReclamation, by hyperpod-ns-bee/pytorchjob-told-a1b2c"}
+    assert set(lost.values()) == {"InCohortReclamation, by bee/told"}
