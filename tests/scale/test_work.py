@@ -79,6 +79,17 @@ def test_calls_grow_no_faster_than_the_aim(work: Work, row: str) -> None:
     assert work.exponent(row) <= BELOW_THEIR_BUDGET.get(row, aim)
 
 
+CALLS_PER_WORKLOAD = {"status": 580, "explain": 900, "read_snapshot": 560}
+"""Function calls of a row for each further workload, with its part of nodes and quotas; about a tenth is left."""
+
+
+@pytest.mark.parametrize("row", CALLS_PER_WORKLOAD)
+def test_a_further_workload_takes_few_calls(work: Work, row: str) -> None:
+    *_, before, calls = (work.of(row, teams)[0] for teams in SIZES)  # the first one imports modules too
+    *_, size, largest = (Size(teams).workloads for teams in SIZES)
+    assert calls - before <= CALLS_PER_WORKLOAD[row] * (largest - size)
+
+
 @pytest.mark.parametrize("teams", SIZES)
 def test_a_look_makes_a_request_for_each_page(work: Work, teams: int) -> None:
     _, _, requests = work.of("read_snapshot", teams)
