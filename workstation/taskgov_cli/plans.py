@@ -141,7 +141,8 @@ def said_kind(change: Change) -> str:
 def effects_table(plan: Plan) -> Grid:
     """Return the effect on workloads."""
     rows = [
-        (effect.team, effect.shown, _effect(effect), effect.gpus, effect.because) for effect in plan.prediction.effects
+        (effect.team, effect.task or effect.name, _effect(effect), effect.gpus, effect.because)
+        for effect in plan.prediction.effects
     ]
     title = "What the scheduler would do" if plan.prediction.is_complete else "What the scheduler would do, at least"
     return table(title, ("team", "workload", "effect", "GPUs #", "because"), rows)

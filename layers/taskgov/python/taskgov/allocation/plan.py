@@ -226,23 +226,15 @@ class WorkloadEffect:
 
     namespace: str
     name: str
-    """The Workload's."""
     team: str
     effect: str
     """`starts`, `preempted`, `waits`, `may be preempted`."""
     gpus: int
     because: str
-    wave: int = 0
-    """The wave of writes that preempts it; 0 for what is so at the end of the path."""
+    wave: int = 0  # of the writes that preempt it; 0 for what is so at the end of the path
     uncertain: tuple[str, ...] = ()
     """The features that the scheduling model does not follow and that may change this; none where it is certain."""
-    task: str = ""
-    """`team/job`, the name that `taskgov explain` takes; empty in plans that were stored before it was kept."""
-
-    @property
-    def shown(self) -> str:
-        """What people call the workload."""
-        return self.task or f"{self.namespace}/{self.name}"
+    task: str = ""  # `team/job`, as `explain` takes it; plans stored before have none
 
 
 @dataclass(frozen=True, slots=True)

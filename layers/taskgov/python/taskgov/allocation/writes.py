@@ -95,7 +95,7 @@ def _preempts(wave: int, lost: Sequence[WorkloadEffect]) -> str:
     if not lost:
         return ""
     more = len(lost) - MAX_SENTENCES
-    tasks = ", ".join(effect.shown for effect in lost[:MAX_SENTENCES])
+    tasks = ", ".join(effect.task or effect.name for effect in lost[:MAX_SENTENCES])
     return f"; wave {wave} preempts {tasks}" + (f" and {more} more" if more > 0 else "")
 
 

@@ -61,7 +61,7 @@ EFFECTS: Final[Sheet[WorkloadEffect]] = Sheet(
     "What the plan would do to running work",
     "Found by simulating Kueue's decisions on the workloads of this moment.",
     (
-        text("Workload", lambda line: line.shown),
+        text("Workload", lambda line: line.task or line.name),
         name("Team", lambda line: line.team),
         name("Effect", lambda line: sentence(words(line.effect))),
         amount("GPUs", lambda line: line.gpus),
