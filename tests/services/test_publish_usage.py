@@ -442,7 +442,7 @@ def test_a_notice_that_cannot_be_confirmed_is_sent_and_the_fault_is_reported() -
     world = Published(GovernedCluster(state=UnconfirmableState()))
     world.use_case(the_end(world, "unfinished", error="ThrottledError: slow down"))
     assert len(world.notices.sent) == 1
-    assert world.failures.reported == [("ml-cluster", "record that people were notified", "ThrottledError")]
+    assert world.failures.reported == [("ml-cluster", "record whether people were notified", "ThrottledError")]
 
 
 def test_an_incident_in_a_plan_is_reported_even_when_nothing_is_changed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ResourceSharingConfig
-from taskgov.snapshot.codec import snapshot_from_json, snapshot_sha256, snapshot_to_json, snapshot_with_members
+from taskgov.snapshot.codec import snapshot_form, snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import (
     BudgetUse,
     ClusterFacts,
@@ -126,7 +126,7 @@ def test_a_time_without_a_zone_is_refused_in_either_form(place: str) -> None:
 def test_members_that_a_snapshot_does_not_have_are_given_beside_it() -> None:
     members = {"cluster": {"name": "c", "arn": "a"}, "takenAt": "2026-11-20T09:00Z", "release": "v9"}
     text = json.dumps(members).encode()
-    assert snapshot_with_members(text) == (snapshot_from_json(text), members)
+    assert snapshot_form().read_with_members(text) == (snapshot_from_json(text), members)
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"cluster":{"name":"c","arn":"a"},"taken_at":"noon"}'])

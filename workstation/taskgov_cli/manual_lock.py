@@ -96,7 +96,8 @@ def noting_signals() -> Iterator[Interruption]:
     def note(number: int, _frame: object) -> None:
         interruption.signal_name = signal.Signals(number).name
 
-    caught = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]  # as with nohup
+    ignored = {signal.SIGHUP} if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else set()  # as with nohup
+    caught = [number for number in ENDING if number not in ignored]
     before = {number: signal.signal(number, note) for number in caught}
     try:
         yield interruption

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from taskgov.errors import GovernanceError
 from taskgov.json_form import member_of
-from taskgov.snapshot.codec import snapshot_to_json, snapshot_with_members
+from taskgov.snapshot.codec import snapshot_form, snapshot_to_json
 from taskgov.snapshot.model import KueueObjects, Snapshot
 from taskgov.snapshot.readable import readable_kueue
 from taskgov.violations import value_of, violations_from
@@ -199,7 +199,7 @@ def parsed(file: Path) -> tuple[Snapshot, Mapping[str, Any]]:
     Raises `ValueError` that names the file, and each wrong member.
     """
     try:
-        return snapshot_with_members(file.read_bytes())
+        return snapshot_form().read_with_members(file.read_bytes())
     except ValueError as error:
         wrong = "; ".join(_wrong(error))
         raise ValueError(f"{file} is not a snapshot ({wrong}); write one with: taskgov snapshot NAME") from error

@@ -73,8 +73,8 @@ def _quotas(report: Report) -> str:
 
 
 def _left_out(report: Report) -> str:
-    left = "; ".join(each.words for each in report.not_checked)
-    return f"Not checked: {left}." if left else ""
+    parts = "; ".join(part.words for part in report.not_checked)
+    return f"Not checked: {parts}." if parts else ""
 
 
 _KINDS = {

@@ -234,23 +234,16 @@ class PublishUsage:
             try:
                 self.notices.send(notice.subject, notice.text)
             except Exception:
-                self._reopen(end, notice.identity)
+                self._keep(end, self.state.reopen_once, notice.identity)
                 raise
-            self._confirm(end, notice.identity)
+            self._keep(end, self.state.confirm_once, notice.identity)
 
-    def _reopen(self, end: EndOfRun, identity: str) -> None:
-        """Let the next run that has the notice send it, should no retry of this one do so."""
+    def _keep(self, end: EndOfRun, outcome: Callable[[str, str, datetime], None], identity: str) -> None:
+        """Record whether people were notified: a retry sends no second notice, and the next run one that was lost."""
         try:
-            self.state.reopen_once(end.cluster_arn, identity, end.ended_at)
+            outcome(end.cluster_arn, identity, end.ended_at)
         except GovernanceError as error:
-            self.failures.report(end.cluster_name, "record that people were not notified", error)
-
-    def _confirm(self, end: EndOfRun, identity: str) -> None:
-        """Record that people were notified: when a later step fails, a retry sends no second notice."""
-        try:
-            self.state.confirm_once(end.cluster_arn, identity, end.ended_at)
-        except GovernanceError as error:
-            self.failures.report(end.cluster_name, "record that people were notified", error)
+            self.failures.report(end.cluster_name, "record whether people were notified", error)
 
     def _end(self, request: PublishUsageRequest, cluster_arn: str) -> EndOfRun:
         if request.run_id is None or request.started_at is None:

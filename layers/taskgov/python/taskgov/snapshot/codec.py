@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
     """Return the canonical bytes of a snapshot."""
-    return _canonical(snapshot, _form().data, member_of)
+    return _canonical(snapshot, snapshot_form().data, member_of)
 
 
 def snapshot_to_store(snapshot: Snapshot) -> bytes:
     """Return the bytes of a snapshot as a run stores them: canonical too, and in the form of `KeptForm`."""
-    return _canonical(snapshot, _form().kept_data, str)
+    return _canonical(snapshot, snapshot_form().kept_data, str)
 
 
 def _canonical(snapshot: Snapshot, data_of: "Callable[..., Any]", named: "Callable[[str], str]") -> bytes:
@@ -42,12 +42,7 @@ def _canonical(snapshot: Snapshot, data_of: "Callable[..., Any]", named: "Callab
 
 def snapshot_from_json(text: bytes) -> Snapshot:
     """Return the snapshot that is in a file or was stored, in either form. Raises `ValueError` (pydantic)."""
-    return _form().read(text)
-
-
-def snapshot_with_members(text: bytes) -> "tuple[Snapshot, dict[str, Any]]":
-    """Return the snapshot, and all members of the text, also those that a snapshot does not have."""
-    return _form().read_with_members(text)
+    return snapshot_form().read(text)
 
 
 def snapshot_sha256(snapshot: Snapshot) -> str:
@@ -56,5 +51,6 @@ def snapshot_sha256(snapshot: Snapshot) -> str:
 
 
 @cache
-def _form() -> KeptForm[Snapshot]:
+def snapshot_form() -> KeptForm[Snapshot]:
+    """Return how snapshots are written and read."""
     return KeptForm(Snapshot)

@@ -60,9 +60,7 @@ class KueueQuotas:
         for quota in self.quotas(cluster_arn, odd.append):
             if quota.compute_quota_id == compute_quota_id:
                 return quota
-        if odd:
-            raise UnreadableObjectError(odd[0])
-        raise NotFoundError(f"compute quota {compute_quota_id}: there is no ClusterQueue of it")
+        raise UnreadableObjectError(odd[0]) if odd else NotFoundError(f"{compute_quota_id} has no ClusterQueue")
 
     def scheduler_config(
         self,
