@@ -18,6 +18,7 @@ from taskgov.contracts.steps import (
     StepModel,
     VerifyPlanRequest,
 )
+from taskgov.errors import InvalidRequestError
 
 EVENTS = Path(__file__).parents[2] / "events"
 MODELS: dict[str, type[StepModel]] = {
@@ -41,6 +42,12 @@ def test_a_functions_sample_fits_its_contract_and_nothing_is_lost(name: str) -> 
     given = sample(name)
 
     assert given.items() <= MODELS[name].parse(given).to_json().items()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_half_of_a_surrogate_pair_is_refused_before_anything_is_done(name: str) -> None:
+    with pytest.raises(InvalidRequestError, match="half of a surrogate pair is not text"):
+        MODELS[name].parse(sample(name) | {"runId": "\ud800"})
 
 
 def test_the_intake_sample_holds_events_that_can_be_read() -> None:

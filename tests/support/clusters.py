@@ -175,7 +175,8 @@ class GovernedCluster:
         rendered = render(self.hyperpod.stored.values(), config, InstanceTypeTable())
         by_name = {f"hyperpod-ns-{team}-clusterqueue": used for team, used in self.used.items()}
         queues = tuple(
-            {**queue, "status": _status(by_name[queue["metadata"]["name"]])} for queue in rendered.cluster_queues
+            {**queue, "status": _status(by_name.get(queue["metadata"]["name"], {}))}
+            for queue in rendered.cluster_queues
         )
         return KueueObjects(
             resource_flavors=rendered.resource_flavors,

@@ -3,6 +3,7 @@
 The table of functions in `docs/architecture.md` shows who takes and gives what.
 """
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -30,6 +31,10 @@ class StepModel(BaseModel):
     @classmethod
     def parse(cls, event: object) -> Self:
         """Read a message. Raises InvalidRequestError that names every member that is missing, unknown or wrong."""
+        try:
+            json.dumps(event, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidRequestError(f"not a {cls.__name__}: half of a surrogate pair is not text") from error
         try:
             return cls.model_validate(event)
         except ValidationError as error:
