@@ -6,13 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
 from taskgov.contracts.events import Ignored
+from taskgov.contracts.steps import Cause
 from taskgov.errors import InvalidRequestError, MalformedEventError, ThrottledError, UpstreamError
 from taskgov.ports import Execution, Lock
-from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent
+from taskgov.services.receive_event import Hinted, Marked, ReceiveEvent, execution_name
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -413,3 +415,22 @@ def test_a_cluster_whose_lock_cannot_be_read_does_not_hide_the_one_whose_run_was
     assert marked.cluster_arns == (CLUSTER_ARN,)
     with pytest.raises(UpstreamError, match="whole number"):  # it may be the one: the event comes again
         world.receive(ended(world, "no-cluster-1-7bf73129"))
+
+
+def test_clusters_whose_long_names_begin_alike_have_executions_of_their_own() -> None:
+    """One event concerns both, such as the resync, and their generations are equal."""
+    cause = Cause(event_id="7bf73129-1428", source="taskgov.schedule", detail_type="Resync Due", at=NOON)
+    long = [f"{'a' * 90}-{end}" for end in ("east", "west")]
+    names = [execution_name(name, 12, cause) for name in long]
+    assert len({*names}) == 2
+    assert all(len(name) <= 80 and name.endswith("-12-7bf73129") for name in names)
+
+
+def test_the_end_of_an_execution_is_of_the_cluster_with_the_long_name() -> None:
+    named = [f"arn:aws:eks:us-east-1:111122223333:cluster/{'a' * 90}-{end}" for end in ("east", "west")]
+    clusters = create_autospec(InMemoryHyperPod, instance=True)
+    clusters.clusters.return_value = named
+    receive = ReceiveEvent(clusters, InMemoryState(), InMemoryWorkflow(), FixedClock(), "")
+    cause = Cause(event_id="7bf73129-1428", source="s", detail_type="t", at=NOON)
+    for arn in named:
+        assert receive._started_for(execution_name(arn.rpartition("/")[2], 12, cause)) == (arn,)

@@ -7,6 +7,7 @@ when there is no difference.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from taskgov.contracts.events import Hint, Ignored, Subject, parse_event
@@ -19,6 +20,8 @@ from taskgov.snapshot.records import QuotaEdit
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 
 NAME_LIMIT = 80
+WHOLE_NAME = 56
+"""So long may a cluster's name be that is whole in the names of executions; EKS has names of up to 100 characters."""
 """Characters in the name of a Step Functions execution."""
 
 
@@ -107,7 +110,7 @@ class ReceiveEvent:
     def _started_for(self, execution: str) -> tuple[str, ...]:
         """Return the cluster that the name of an execution is of (see `execution_name`), if there is such a cluster."""
         name = cluster_part(execution)
-        listed = tuple(arn for arn in self.backends.clusters() if arn.rpartition("/")[2] == name)
+        listed = tuple(arn for arn in self.backends.clusters() if _short(arn.rpartition("/")[2]) == name)
         try:
             return listed or self._clusters(Subject(cluster_name=name))
         except InvalidRequestError:  # a name that somebody gave by hand, and that no cluster can have
@@ -228,11 +231,17 @@ def execution_name(cluster_name: str, generation: int, cause: Cause) -> str:
         'ml-cluster-12-7bf73129'
     """
     suffix = f"-{generation}-{re.sub(r'[^A-Za-z0-9]', '', cause.event_id)[:8]}"
-    return re.sub(r"[^A-Za-z0-9_-]", "-", cluster_name)[: NAME_LIMIT - len(suffix)] + suffix
+    return _short(cluster_name)[: NAME_LIMIT - len(suffix)] + suffix
+
+
+def _short(cluster_name: str) -> str:
+    """Return a cluster's name as the names of its executions have it: a long one ends in a digest of the whole."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "-", cluster_name)
+    return plain if len(plain) <= WHOLE_NAME else f"{plain[: WHOLE_NAME - 9]}-{sha256(plain.encode()).hexdigest()[:8]}"
 
 
 def cluster_part(execution: str) -> str:
-    """Return what `execution_name` was given for the cluster: its name, or the last part of its ARN.
+    """Return what `execution_name` has of the cluster: its name, or the last part of its ARN, shortened.
 
     Any other text for an execution that somebody else named.
 
