@@ -180,6 +180,7 @@ def test_a_document_whose_plan_moved_since_the_review_is_not_put_into_force(appl
     other = reviewed_in(applied, file_of(applied, tmp_path, teams=HALF))
     result = taskgov("apply", "--policy", file_of(applied, tmp_path), "--yes", "--reviewed", other)
     assert (result.exit_code, "was reviewed" in result.stderr, stored(applied)) == (1, True, before), result.output
+    assert "Store a new snapshot (taskgov reconcile ml-cluster)" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("reviewed", ["plan-1", "plan-0123456789abcdef", "plan-0123456789abcdef:xyz", ""])

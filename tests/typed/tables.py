@@ -50,7 +50,7 @@ FILES: Final = {
 """Files that pages name as the reader's own."""
 
 ACCOUNTS: Final[dict[str, Literal["apply", "bare", "plain-eks"]]] = {
-    r"taskgov (approve|reject|rollback)": "apply",
+    r"taskgov (approve|reject|rollback|apply --policy FILE --reviewed)": "apply",
     r"taskgov init .*--team": "bare",
     r"taskgov (?:adopt|doctor plain-eks|init plain-eks)": "plain-eks",
 }
@@ -89,8 +89,6 @@ NOT_TYPED: Final = {
     "python": "`.ci/run` makes worlds with it, and docs/scale.md measures by it",
     "TASKGOV_UPDATE_GOLDEN=1": "writes into the checkout; `make test` runs these tests",
     "curl": "needs a name server for the entry's host; `taskgov approve` sends the same order",
-    "taskgov advise work/": "needs a record of weeks: tests/cli/test_advise.py has weeks of work",
-    "taskgov apply --policy FILE --reviewed forge": "needs a merge whose plan is that of the review: tests/review",
     "kubectl apply -f docs/rbac.yaml": "the embedded cluster has these rights; `make test-cluster` gives them",
     "kubectl delete -f docs/rbac.yaml": "the same",
     "sed s/team-a/nlp/g docs/rbac-team.yaml | kubectl apply": "the same",

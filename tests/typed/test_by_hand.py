@@ -16,6 +16,7 @@ import re
 import shutil
 import threading
 import time
+from collections import ChainMap
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -36,6 +37,7 @@ from taskgov_embedded.server.account import DOCUMENTS, EKS_NAME, WORKERS, LocalA
 from taskgov_embedded.server.http_server import StackServer
 from taskgov_embedded.stack import Stack
 from taskgov_embedded.walkthrough.world import entries_of
+from tests.advice.synthetic import MONDAY, by_clock, history, steady, with_record
 from tests.faults import forks
 from tests.review.fake_forge import FakeForge, served
 from tests.review.test_review import environment as pipeline
@@ -130,15 +132,18 @@ class Person:
             self._account.stack.eks.cluster(EKS_NAME).entries.clear()  # nobody has made them yet
         if any("list-executions" in one.text for one in some):
             self._fail()
+        if any("taskgov advise work/" in one.text for one in some):
+            self._work_for_weeks()
         if any("team-a/mine" in one.text for one in some):
             self._account.cluster.submit(job_manifest("team-a", "mine", {"nvidia.com/gpu": "1"}, pods=2))
         with self._terminal as shell, served(FakeForge()) as forge:
             shell.types(OUT)
             for command in some:
                 self._log_in()
-                if command.text.startswith("taskgov review"):  # as in a pipeline of a pull request
-                    variables = pipeline(forge, "github")
-                    shell.types("export " + " ".join(f"{name}={value}" for name, value in variables.items()))
+                if command.text.startswith("taskgov review"):
+                    self._in_pipeline(shell, forge)
+                elif "--reviewed forge" in command.text:
+                    self._merge_reviewed(shell, forge)
                 for beginning, name in UNSET.items():
                     if command.text.startswith(beginning):
                         (shell.folder / name).unlink(missing_ok=True)
@@ -147,6 +152,29 @@ class Person:
                 if ended.code != ENDS.get(command.text, (0, ""))[0]:
                     failed.append(f"{command}\nended with {ended.code}: {ended.out[-2000:]}{ended.err[-2000:]}")
         return failed
+
+    def _in_pipeline(self, shell: Terminal, forge: FakeForge) -> None:
+        """Set what a pipeline has: of a pull request, or of its merge."""
+        variables = pipeline(forge, "github")
+        shell.types("export " + " ".join(f"{name}={value}" for name, value in variables.items()))
+
+    def _merge_reviewed(self, shell: Terminal, forge: FakeForge) -> None:
+        """Review a changed document on a snapshot of what stands now, and merge it."""
+        before = len(self._ended("nothing-to-do"))
+        shell.types(filled("taskgov reconcile CLUSTER"))
+        self._until(lambda: "stored" if len(self._ended("nothing-to-do")) > before else "")
+        (shell.folder / "ml-cluster.yaml").write_text(self._changed())
+        self._in_pipeline(shell, forge)
+        shell.types(filled("taskgov review FILE"))
+        forge.is_merged = True
+        self._in_pipeline(shell, forge)
+
+    def _work_for_weeks(self) -> None:
+        """Put the record of six weeks into the bucket."""
+        past = history(lambda chance: [*by_clock(chance, "team-a", 6, 8, 14), *steady(chance, "team-b", 0.5)])
+        bucket = self._account.stack.outputs["BucketName"]
+        for key, body in with_record(past, MONDAY, WORKERS.instance_type).items():
+            self._client("s3").put_object(Bucket=bucket, Key=key, Body=body)
 
     def _fail(self) -> None:
         """Let an execution of each kind fail, as the runbooks begin."""
@@ -176,15 +204,19 @@ class Person:
 
     def _ask(self) -> str:
         """Put a document into force whose plan waits for a person."""
-        document = yaml.safe_load((DOCUMENTS / "policy.yaml").read_text())
-        for team in document["teams"]:
-            team["share"][0]["percent"] = 25
         bucket = self._account.stack.outputs["BucketName"]
-        body = json.dumps(document | ASKS).encode()
+        body = self._changed(ASKS).encode()
         self._client("s3").put_object(Bucket=bucket, Key="policies/ml-cluster.yaml", Body=body)
         return self._until(
             lambda: next((one["planId"]["S"] for one in self._items() if one["sk"]["S"].startswith("APPROVAL#")), "")
         )
+
+    def _changed(self, *sections: dict[str, Any]) -> str:
+        """Return the document in force with other shares."""
+        document = yaml.safe_load((DOCUMENTS / "policy.yaml").read_text())
+        for team in document["teams"]:
+            team["share"][0]["percent"] = 25
+        return json.dumps(dict(ChainMap(*sections, document)))
 
     def _ended(self, outcome: str) -> list[str]:
         """Return the plans of runs that ended like this, the newest first."""

@@ -106,7 +106,8 @@ class Review:
         if not is_same:
             raise RefusedError(
                 f"{self.plan_id or 'a plan without changes'} was reviewed, and the document leads to {plan.plan_id} "
-                "now: the document or the cluster has changed. Nothing was written; plan again, and review the new plan"
+                "now: the document or the cluster has changed. Nothing was written. Store a new snapshot "
+                f"(taskgov reconcile {plan.cluster_name}), and review the new plan"
             )
 
 
