@@ -150,7 +150,7 @@ def test_what_is_no_pattern_of_a_principal_is_refused_with_its_parameter(pattern
     ],
 )
 def test_a_star_in_a_name_after_a_path_is_refused_since_paths_are_not_compared(rest: str) -> None:
-    with pytest.raises(InvalidRequestError, match="Approvers: .* has a path and a \\* in its name"):
+    with pytest.raises(InvalidRequestError, match=r"Approvers: .* has a path and a \* in its name"):
         require_patterns("Approvers", [f"arn:aws:iam::{ACCOUNT}:{rest}"])
 
 

@@ -1,4 +1,4 @@
-"""A run that is stopped while it asks for approval, or waits with one: it is asked for again. What was rejected is not."""
+"""A run that is stopped while it asks for approval, or waits with one, asks again; what was rejected stays so."""
 
 from __future__ import annotations
 
