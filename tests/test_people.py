@@ -138,6 +138,22 @@ def test_what_is_no_pattern_of_a_principal_is_refused_with_its_parameter(pattern
         require_patterns("Approvers", ["", pattern])
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "role/leads/*",
+        "role/leads/Lead-*",
+        "role/aws-reserved/sso.amazonaws.com/*",
+        "user/leads/*",
+        "role/*/*",
+        "assumed-role/leads/Lead*/ana",
+    ],
+)
+def test_a_star_in_a_name_after_a_path_is_refused_since_paths_are_not_compared(rest: str) -> None:
+    with pytest.raises(InvalidRequestError, match=r"Approvers: .* has a path and a \* in its name"):
+        require_patterns("Approvers", [f"arn:aws:iam::{ACCOUNT}:{rest}"])
+
+
 def test_there_is_a_most_of_patterns() -> None:
     with pytest.raises(InvalidRequestError, match="51 patterns; 50 are the most"):
         require_patterns("Approvers", [f"arn:aws:iam::{ACCOUNT}:role/x"] * 51)

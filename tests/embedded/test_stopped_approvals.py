@@ -1,4 +1,4 @@
-"""A run that is stopped while it asks for approval, or waits with one: it is asked for again."""
+"""A run that is stopped while it asks for approval, or waits with one, asks again; what was rejected stays so."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.support.operating import (
     a_run_with_the_lock,
     data,
     opened,
+    pending_plan,
     played,
     state,
     stop_at,
@@ -56,3 +57,14 @@ def test_a_run_that_is_stopped_while_it_waits_for_approval_is_asked_again(*, eve
         (again,) = [item for item in waiting(world) if item["taskToken"] != first["taskToken"]]
         assert again["executionArn"] != first["executionArn"]
         assert state(world)["askedBy"] == again["executionArn"]
+
+
+def test_what_was_rejected_is_not_asked_for_again_by_the_next_run() -> None:
+    with opened({"policy": DOCUMENT | ASKS}, {"waitMinutes": 2}) as world:
+        played(world)
+        assert taskgov("reject", pending_plan(world)).exit_code == 0
+        world.stack.run_until_quiet()
+        data("reconcile", "ml-cluster")
+        world.stack.advance(SOON, schedules=[])
+        assert [run["outcome"] for run in data("history", "ml-cluster")] == ["needs-approval", "rejected"]
+        assert len(asked(world)) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +155,40 @@ def test_nobody_invokes_the_function_with_an_event_of_his_own(people: People, po
     for resource in (function, f"{function}:live", f"{function}:3", f"{function}:$LATEST"):
         assert people.denied(policy, "lambda:InvokeFunction", resource)
         assert people.denied(policy, "lambda:InvokeFunction", resource, {"lambda:InvokedViaFunctionUrl": "false"})
+    assert people.denied(policy, "lambda:InvokeAsync", function)
     through = {"lambda:InvokedViaFunctionUrl": "true"}
     assert not people.denied(policy, "lambda:InvokeFunction", f"{function}:live", through)
+
+
+@policies
+@pytest.mark.parametrize("function", ["ReceiveEvent", "PlanQuotas", "ApplyChange", "PublishUsage"])
+def test_nobody_says_to_a_step_of_a_run_who_asked_or_approved(people: People, policy: str, function: str) -> None:
+    arn = people.stack.place.arn("lambda", f"function:{people.stack.physical(f'{function}Function')}")
+    for action, resource in product(("InvokeFunction", "InvokeAsync"), (arn, f"{arn}:live", f"{arn}:$LATEST")):
+        assert people.denied(policy, f"lambda:{action}", resource)
+
+
+@policies
+def test_nobody_starts_a_run_or_puts_an_order_into_the_queue_in_the_name_of_another(
+    people: People, policy: str
+) -> None:
+    place, queue = people.stack.place, people.stack.physical("IntakeQueue").rpartition("/")[2]
+    assert people.denied(policy, "states:StartExecution", people.stack.outputs["ReconcileStateMachineArn"])
+    assert people.denied(policy, "sqs:SendMessage", place.arn("sqs", queue))
+    assert not people.denied(policy, "sqs:SendMessage", place.arn("sqs", "another"))
+
+
+@policies
+@pytest.mark.parametrize("action", ["PutParameter", "DeleteParameter", "DeleteParameters"])
+def test_nobody_changes_who_may_order_what(people: People, policy: str, action: str) -> None:
+    parameter = people.stack.place.arn("ssm", f"parameter/{people.stack.physical('OrderRights')}")
+    assert people.denied(policy, f"ssm:{action}", parameter)
+
+
+@policies
+def test_each_is_no_larger_than_iam_allows(people: People, policy: str) -> None:
+    document = people.stack.resolved(policy).properties["PolicyDocument"]
+    assert len(json.dumps(document, separators=(",", ":"))) <= 6144
 
 
 def holders(people: People, action: str, resource: str, context: dict[str, Any]) -> set[str]:

@@ -170,13 +170,14 @@ def broken_at_rest(state: State, asked_for: str) -> str | None:
 def broken_by_asking(state: State, waiting: list[Standing], possible: Mapping[str, int], nothing: str) -> str | None:
     """Say what is wrong when people are asked for the same changes twice while the first question stands.
 
-    Or for `nothing`, the digest of no change; or for what they have agreed to, without any fault in between.
+    Or for `nothing`, the digest of no change; or for what they have answered, without any fault in between.
     """
     digests = [json.loads(at.variables)["changesSha256"] for at in waiting if state.now - at.entered <= QUESTION]
     as_it_was = all(possible.get(name, 0) == count for name, count in state.left if name in FAULTS)
     broken = {
         "the same changes are asked for twice": len(set(digests)) < len(digests),
         "what was approved is asked for again": as_it_was and bool(set(digests) & set(state.approved)),
+        "what was rejected is asked for again": as_it_was and bool(set(digests) & set(state.rejected)),
         "a person is asked, and there is no change to agree to": nothing in digests,
     }
     return next((sentence for sentence, is_so in broken.items() if is_so), None)

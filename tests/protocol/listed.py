@@ -52,6 +52,10 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "a request that ends while its approval waits for the lock; time is not modelled so finely",
         f"{MACHINE}::TestApproval::test_what_was_approved_stays_asked_for_until_its_run_has_the_lock",
     ),
+    "Keep the rejection: 1. askedBy = :me is always met": OtherProof(
+        "a later run whose request is no longer its own takes the lock without it when it is answered",
+        f"{MACHINE}::TestApproval::test_a_rejection_of_an_older_request_leaves_a_newer_one_standing",
+    ),
     f"{EXCHANGE}: 2. attribute_not_exists(lockOwner) is never met": SecondLine(
         "a lock that is released has neither owner nor lease",
         f"{EXCHANGE}: 4. attribute_not_exists(lockExpires) is never met",

@@ -56,4 +56,4 @@ def test_every_item_has_the_key_that_the_code_gives_it(name: str) -> None:
 
 
 def test_every_state_that_reads_or_writes_the_table_is_tested_here() -> None:
-    assert len(ON_TABLE) == 10
+    assert len(ON_TABLE) == 11

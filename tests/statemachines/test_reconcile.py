@@ -551,6 +551,25 @@ class TestApproval:
         assert len(world.notices) == 1
         assert world.payloads("ApplyChange") == []
 
+    def test_a_rejected_request_stands_without_an_execution_that_waits(self, world: World) -> None:
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.integrations["Ask for approval"] = in_turn({"approved": False, "by": "bo"})
+        assert world.run().output["outcome"] == "rejected"
+        assert world.state()["askedChanges"] == {"S": DIGEST}
+        assert "askedBy" not in world.state()
+
+    def test_a_rejection_of_an_older_request_leaves_a_newer_one_standing(self, world: World) -> None:
+        newer = {"askedChanges": {"S": "c" * 64}, "askedUntil": {"N": str(NOW + 9000)}, "askedBy": {"S": ANOTHER}}
+
+        def rejected_late(_: dict[str, Any]) -> dict[str, Any]:
+            world.set_state(**newer)
+            return {"approved": False, "by": "bo"}
+
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", 1))
+        world.integrations["Ask for approval"] = rejected_late
+        assert world.run().output["outcome"] == "rejected"
+        assert {name: world.state()[name] for name in newer} == newer
+
     def test_a_request_is_repeated_once_and_then_expires_without_a_write(self, world: World) -> None:
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
         assert world.run().output["outcome"] == "expired"

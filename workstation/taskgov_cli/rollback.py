@@ -1,8 +1,9 @@
 """`taskgov rollback`: undo what a plan changed, last wave first, under the cluster's lock.
 
 Shown only, unless `--yes` is given. It is all or nothing at the start: when any quota is no longer what the plan wrote,
-nothing is restored, because a part of a plan could promise more than there is. The way back is the way that the plan
-went: each wave settles before the one before it is restored.
+nothing is restored, because a part of a plan could promise more than there is; nor when the whole would, because what
+the plan freed was given to another team since, or nodes were lost. The way back is the way that the plan went: each
+wave settles before the one before it is restored.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
 from taskgov_cli.output import NO, OK, AsJson
 from taskgov_cli.plans import said_kind, said_wave
+from taskgov_cli.restored_sums import restored_sums
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
@@ -67,12 +69,27 @@ class Rollback:
         """Return the plan's changes with what they are now, last first. Raises GovernanceError."""
         return change_states(self.place.backends, self.plan)
 
+    def excess(self, changes: list[ChangeSince]) -> str | None:
+        """Return what taking these changes back would guarantee beyond the capacity. Raises RefusedError."""
+        stands = [entry.change for entry in changes if entry.state is ChangeState.STANDS]
+        return restored_sums(self.place, self.plan.cluster_arn, stands).excess() if stands else None
+
+    def require_room(self, changes: list[ChangeSince]) -> None:
+        """Raise RefusedError if taking these changes back would guarantee more than there is."""
+        excess = self.excess(changes)
+        if excess is not None:
+            raise RefusedError(
+                f"restoring plan {self.plan.plan_id} would guarantee {excess}: another team was given what it freed, "
+                "or nodes were lost. Roll back the later plan first (taskgov history), or correct the policy document"
+            )
+
     def run(self) -> tuple[int, str | None]:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
         started = SystemClock().now()
         owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
         with locked(self.place, self.plan.cluster_arn, owner) as held:
             to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
+            self.require_room(to_restore)
             written, error = self._restore(held, to_restore)
             self.place.state.record_run(self._record(held, started, written, error))
         return written, error
@@ -130,18 +147,19 @@ def rollback(
         job = _job(deployed(stack), plan_id, cluster)
         changes = job.changes()
         written, error = 0, None
+        excess = None if yes else job.excess(changes)
         if yes:
-            restorable(job.plan, changes)
+            job.require_room(restorable(job.plan, changes))
             job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
             if stop:
                 turn(job.place, on=True, reason=f"rollback of {plan_id}")
             written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
-    data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped)
-    parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped) | {"excess": excess}
+    parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped, excess=excess)
     answer(lambda: data, parts, form, as_json=as_json)
     blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
-    raise typer.Exit(NO if error or blocked else OK)
+    raise typer.Exit(NO if error or blocked or excess else OK)
 
 
 def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
@@ -190,7 +208,14 @@ def _as_data(
 
 
 def _shown(
-    job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
+    job: Rollback,
+    changes: list[ChangeSince],
+    *,
+    done: bool,
+    written: int,
+    error: str | None,
+    stopped: bool,
+    excess: str | None,
 ) -> Iterator[RenderableType]:
     rows = [
         (
@@ -206,6 +231,9 @@ def _shown(
     ]
     columns = ("change #", "wave #", "team", "operation", "GPUs after #", "GPUs before #", "quota")
     yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
+    if excess is not None:
+        yield Text(f"Nothing was written: to restore it would guarantee {excess}. Roll back the later plan first.")
+        return
     yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
 
 

@@ -12,7 +12,8 @@ what AWS puts into the request context of a signed call; nothing here reads what
 | root | the account's root |
 | federated user (`GetFederationToken`), anything else | nobody: refused |
 
-Paths are left out of users and roles: names are unique in an account, and the ARN of a session has no path.
+Paths are left out of users and roles: names are unique in an account, and the ARN of a session has no path. So a
+pattern with a path names one user or role, and no `*` stands in its name: `role/leads/*` would be every role.
 """
 
 from __future__ import annotations
@@ -135,19 +136,37 @@ def may(person: Person, patterns: Iterable[str]) -> bool:
 def require_patterns(name: str, patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the patterns of a stack parameter, blanks left out.
 
-    Raises InvalidRequestError for more than 50, for one of more than 300 characters, and for one that is not the ARN of
-    a user, a role or a role's session (`*` stands for any characters).
+    Raises InvalidRequestError for more than 50, for one of more than 300 characters, for one that is not the ARN of a
+    user, a role or a role's session (`*` stands for any characters), and for a `*` in a name after a path, which would
+    name users or roles of other paths, too. The names of IAM Identity Center's roles are nobody else's.
+
+    Example:
+        >>> require_patterns("Approvers", ["arn:aws:iam::111122223333:role/leads/Lead"])
+        ('arn:aws:iam::111122223333:role/leads/Lead',)
     """
     given = tuple(stripped for text in patterns if (stripped := text.strip()))
     if len(given) > MAX_PATTERNS:
         raise InvalidRequestError(f"{name} has {len(given)} patterns; {MAX_PATTERNS} are the most")
     for pattern in given:
-        if len(pattern) > MAX_PATTERN or not _PATTERN.fullmatch(pattern):
+        parsed = _PATTERN.fullmatch(pattern)
+        if len(pattern) > MAX_PATTERN or parsed is None:
             raise InvalidRequestError(
                 f"{name}: {pattern[:MAX_PATTERN]!r} is not an ARN of a user, a role or a role's session, such as "
                 "arn:aws:iam::111122223333:role/Approvers or arn:aws:iam::111122223333:user/*"
             )
+        names = _names(parsed)
+        has_path = parsed[5] != "/".join(names)
+        if has_path and "*" in "".join(names) and not names[0].startswith(IDENTITY_CENTER):
+            raise InvalidRequestError(
+                f"{name}: {pattern!r} has a path and a * in its name, and paths are not compared: it would name users "
+                "or roles of every path; give each whole name, or a pattern without a path"
+            )
     return given
+
+
+def _names(parsed: re.Match[str]) -> list[str]:
+    """Return the name of the user or role of a pattern or ARN, and of the session; the path is left out."""
+    return parsed[5].split("/")[-2 if parsed[4] == "assumed-role" else -1 :]
 
 
 def matches_principal(pattern: str, arn: str) -> bool:
@@ -161,15 +180,12 @@ def matches_principal(pattern: str, arn: str) -> bool:
     wanted, given = _PATTERN.fullmatch(pattern), _PATTERN.fullmatch(arn)
     if wanted is None or given is None or len(pattern) > MAX_PATTERN:
         return False
-    *_, wanted_kind, wanted_rest = wanted.groups()
-    *_, kind, rest = given.groups()
-    if wanted_kind != kind or any(
+    if wanted[4] != given[4] or any(
         w not in {"*", g} for w, g in zip(wanted.groups()[:3], given.groups()[:3], strict=True)
     ):
         return False
-    kept = 2 if kind == "assumed-role" else 1
-    parts, wanted_parts = rest.split("/")[-kept:], wanted_rest.split("/")[-kept:]
-    return len(parts) == len(wanted_parts) and all(map(_matches, wanted_parts, parts))
+    names, wanted_names = _names(given), _names(wanted)
+    return len(names) == len(wanted_names) and all(map(_matches, wanted_names, names))
 
 
 def _matches(pattern: str, text: str) -> bool:
