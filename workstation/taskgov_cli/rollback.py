@@ -30,7 +30,7 @@ from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson
+from taskgov_cli.output import NO, OK, AsJson, print_error, working
 from taskgov_cli.plans import said_kind, said_wave
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 
@@ -49,6 +49,7 @@ WORDS: Final = {
     ChangeState.AS_BEFORE: Text("is as before the plan", style="green"),
     ChangeState.CHANGED_SINCE: Text("was changed since", style="red"),
 }
+NOT_RESTORED: Final = Text("is as the plan wrote it")
 RESTORED: Final = Text("restored", style="green")
 NOT_SURE: Final = Text("should be restored", style="yellow")
 
@@ -127,32 +128,46 @@ def rollback(
     Example: taskgov rollback plan-0123456789abcdef --stop --yes
     """
     with told():
-        job = _job(deployed(stack), plan_id, cluster)
-        changes = job.changes()
-        written, error = 0, None
-        if yes:
-            restorable(job.plan, changes)
+        with working("reading the quotas"):
+            job = _job(deployed(stack), plan_id, cluster)
+            changes = job.changes()
+        written, error, blocked = 0, None, _why_not(job.plan, changes)
+        done = yes and blocked is None and any(entry.state is ChangeState.STANDS for entry in changes)
+        if yes and blocked is None and stop:
+            turn(job.place, on=True, reason=f"rollback of {plan_id}")
+        if done:
             job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
-            if stop:
-                turn(job.place, on=True, reason=f"rollback of {plan_id}")
-            written, error = job.run()
+            with working("restoring the quotas; each wave settles before the next"):
+                written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
-    data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped)
-    parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped)
+    data = _as_data(job, changes, done=done, written=written, error=error, stopped=stopped)
+    parts = [*_shown(job, changes, done=done, written=written, error=error, stopped=stopped)]
+    if blocked is not None and not yes:
+        parts.append(Text(f"Nothing was written, and nothing can be: {blocked}"))
     answer(lambda: data, parts, form, as_json=as_json)
-    blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
+    if blocked is not None and yes:
+        print_error("Refused", blocked)
     raise typer.Exit(NO if error or blocked else OK)
 
 
 def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     """Return what to restore. Raises RefusedError when a change is not what the plan wrote any more."""
-    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
-    if foreign:
-        raise RefusedError(
-            f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
-            "there is. Roll back the later plan first (taskgov history), or correct the policy document"
-        )
+    blocked = _why_not(plan, changes)
+    if blocked is not None:
+        raise RefusedError(blocked)
     return [entry for entry in changes if entry.state is ChangeState.STANDS]
+
+
+def _why_not(plan: Plan, changes: list[ChangeSince]) -> str | None:
+    """Say why nothing of a plan can be restored; None where it can."""
+    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
+    if not foreign:
+        return None
+    return (
+        f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
+        f"there is. Roll back the later plan first (taskgov history {plan.cluster_name}), or correct the policy "
+        "document"
+    )
 
 
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
@@ -178,6 +193,8 @@ def _as_data(
                 "kind": entry.change.kind,
                 "name": entry.change.name,
                 "team": entry.change.team,
+                "gpusBefore": entry.change.gpus_before,
+                "gpusAfter": entry.change.gpus_after,
                 "standing": entry.state,
             }
             for entry in changes
@@ -192,6 +209,7 @@ def _as_data(
 def _shown(
     job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> Iterator[RenderableType]:
+    blocked = _why_not(job.plan, changes) is not None
     rows = [
         (
             str(entry.change.index + 1),
@@ -200,7 +218,9 @@ def _shown(
             said_kind(entry.change),
             said_number(entry.change.gpus_after),
             said_number(entry.change.gpus_before),
-            _words(entry.state, done=done, error=error),
+            NOT_RESTORED
+            if blocked and entry.state is ChangeState.STANDS
+            else _words(entry.state, done=done, error=error),
         )
         for entry in changes
     ]
@@ -218,6 +238,8 @@ def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
 def _closing_lines(
     plan: Plan, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> list[str]:
+    if _why_not(plan, changes) is not None:
+        return []
     if not done and not any(entry.state is ChangeState.STANDS for entry in changes):
         return ["There is nothing to restore."]
     if not done:
