@@ -18,9 +18,9 @@ from taskgov.adapters.items import SCHEMA, read
 from taskgov.contracts.cause_words import cause_words
 from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import AsJson, console
+from taskgov_cli.output import AsJson, console, working
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 from taskgov_cli.usage.attempts import newest, recent_work, work_data, work_shown
 
@@ -78,13 +78,13 @@ def history(
     Example: taskgov history ml-cluster --limit 5
     """
     if work:
-        with told():
+        with told(), working("reading the record of work"):
             place = deployed(stack)
             name, done = recent_work(place, cluster, days)
         attempts = newest(done, limit)
         answer(lambda: work_data(name, done, attempts), work_shown(name, done, attempts), form, as_json=as_json)
         return
-    with told():
+    with told(), working("reading the runs"):
         place = deployed(stack)
         arn = place.arn_of(cluster)
         found = [*_waiting(place, arn), *islice(runs(place, arn), limit)]
@@ -95,7 +95,7 @@ def _shown(cluster: str, found: list[Run]) -> Iterator[RenderableType]:
     columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
     yield table(f"Runs of {cluster}", columns, map(_row, found))
     if not found:
-        yield Text(f"No run is on record for {cluster}. To start one: taskgov reconcile {cluster}")
+        yield unfolded(f"No run is on record for {cluster}. To start one: taskgov reconcile {cluster}")
 
 
 def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:

@@ -23,7 +23,7 @@ from taskgov.services.step_inputs import stored_plan
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import OfCluster, PlanId, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
@@ -143,7 +143,7 @@ def rollback(
     data = _as_data(job, changes, done=done, written=written, error=error, stopped=stopped)
     parts = [*_shown(job, changes, done=done, written=written, error=error, stopped=stopped)]
     if blocked is not None and not yes:
-        parts.append(Text(f"Nothing was written, and nothing can be: {blocked}"))
+        parts.append(unfolded(f"Nothing was written, and nothing can be: {blocked}"))
     answer(lambda: data, parts, form, as_json=as_json)
     if blocked is not None and yes:
         print_error("Refused", blocked)
@@ -226,7 +226,9 @@ def _shown(
     ]
     columns = ("change #", "wave #", "team", "operation", "GPUs after #", "GPUs before #", "quota")
     yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
-    yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
+    yield from map(
+        unfolded, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped)
+    )
 
 
 def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
