@@ -81,6 +81,8 @@ def test_a_document_goes_through_the_stacks_own_run_which_names_who_put_it_there
 def test_a_document_that_changes_nothing_is_put_into_force_and_its_run_finds_nothing(
     applied: World, tmp_path: Path
 ) -> None:
+    shown = taskgov("apply", "--policy", file_of(applied, tmp_path, teams=HALF, handEdits="adopt"))
+    assert "No quota would change. To put the document into force, repeat the command with --yes" in shown.stdout
     answer = data("apply", "--policy", file_of(applied, tmp_path, teams=HALF, handEdits="adopt"), "--yes")
     assert (answer["plan"]["changes"], answer["ended"]["outcome"]) == ([], "nothing-to-do")
     assert "handEdits: adopt" in stored(applied)
@@ -89,10 +91,12 @@ def test_a_document_that_changes_nothing_is_put_into_force_and_its_run_finds_not
 def test_a_document_that_needs_approval_waits_for_a_person(
     applied: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shown = taskgov("apply", "--policy", file_of(applied, tmp_path, guardrails=ASKS_FOR_ALL))
+    assert "To put the document into force and request the approval, repeat the command with --yes" in shown.stdout
     calls = len(applied.stack.calls)
     result = taskgov("apply", "--policy", file_of(applied, tmp_path, guardrails=ASKS_FOR_ALL), "--yes")
     assert (result.exit_code, "taskgov approve plan-" in result.stdout) == (1, True), result.output
-    plan = result.stdout.rsplit("taskgov approve ", 1)[1].split()[0]
+    plan = result.stdout.rsplit("taskgov approve ", 1)[1].split(",")[0]
     seen = [str(call.params) for call in applied.stack.calls[calls:] if call.principal.role_arn is None]
     assert not any("APPROVAL#" in each for each in seen)  # where the task token is
     again = data("apply", "--policy", file_of(applied, tmp_path, guardrails=ASKS_FOR_ALL, handEdits="adopt"), "--yes")
@@ -111,6 +115,8 @@ def test_a_document_that_a_guardrail_would_stop_is_not_put_into_force(applied: W
     result = taskgov("apply", "--policy", file_of(applied, tmp_path), "--yes")
     assert (result.exit_code, "would be blocked" in result.stderr, stored(applied)) == (1, True, before)
     assert "stop-switch" in result.stdout
+    for_programs = data("apply", "--policy", file_of(applied, tmp_path), "--yes")
+    assert (for_programs["plan"]["outcome"], for_programs["done"], for_programs["ended"]) == ("blocked", False, None)
 
 
 def test_a_document_that_breaks_rules_is_shown_with_them_and_not_put_into_force(applied: World, tmp_path: Path) -> None:
@@ -122,7 +128,7 @@ def test_a_document_that_breaks_rules_is_shown_with_them_and_not_put_into_force(
 def test_a_document_of_another_cluster_is_refused(applied: World, tmp_path: Path) -> None:
     other = {"name": "ml-cluster", "arn": applied.cluster_arn[:-12] + "zzzzzzzzzzzz"}
     result = taskgov("apply", "--policy", file_of(applied, tmp_path, cluster=other), "--yes")
-    assert (result.exit_code, "zzzzzzzzzzzz" in result.stderr) == (1, True)
+    assert (result.exit_code, f"new.yaml: cluster.arn is {other['arn']}, but" in result.stderr) == (1, True)
 
 
 def test_a_document_that_somebody_wrote_meanwhile_is_not_overwritten(
@@ -147,7 +153,7 @@ def test_a_run_that_does_not_end_in_time_is_said_to_be_under_way(applied: World,
 def test_a_plan_that_a_run_wrote_is_not_written_again(applied: World) -> None:
     plan = next(run["planId"] for run in data("history", "ml-cluster") if run["outcome"] == "applied")
     result = taskgov("apply", plan, "--yes")
-    assert (result.exit_code, "ended applied" in result.stderr) == (1, True)
+    assert (result.exit_code, "ended `applied`, and only a plan" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["plan-1", "--policy", __file__]])

@@ -53,6 +53,7 @@ def test_a_snapshot_file_is_planned_on_and_never_applied_to(planned: World, plan
     policy = file_of(planned, tmp_path)
     shown = taskgov("apply", "--policy", policy, "--snapshot", str(file))
     assert (shown.exit_code, "Changes, in this order" in shown.stdout) == (0, True)
+    assert "To apply it, give --yes, and leave out --snapshot" in shown.stdout
     told = taskgov("apply", "--policy", policy, "--snapshot", str(file), "--yes")
     assert (told.exit_code, "nothing can be applied to a snapshot file" in told.stderr) == (1, True)
     by_id = taskgov("apply", plan, "--snapshot", str(file))
@@ -129,6 +130,8 @@ def test_a_plan_that_another_person_has_to_approve_is_left_to_the_runs_that_ask_
 ) -> None:
     taskgov("apply", "--policy", file_of(planned, tmp_path, guardrails={"approveAbove": {"changedGpus": 0}}), "--yes")
     assert last_plan() == plan  # who has to be asked is no part of what it changes
+    shown = taskgov("apply", plan)
+    assert (shown.exit_code, "It needs approval, which only runs of a stack in apply mode" in shown.stdout) == (1, True)
     result = taskgov("apply", plan, "--yes")
     assert (result.exit_code, "ApplyMode=apply" in result.stderr, planned.quotas()) == (1, True, {})
 

@@ -74,6 +74,23 @@ def test_a_request_that_nobody_waits_for_any_more_is_refused_with_the_way_to_a_n
     assert "taskgov reconcile ml-cluster" in result.stderr
 
 
+def test_history_shows_a_plan_that_waits_first_with_the_commands_that_answer_it(asking: World) -> None:
+    plan = pending_plan(asking)
+    (waits,) = data("history", "ml-cluster")
+    assert (waits["outcome"], waits["planId"], waits["applied"]) == ("needs-approval", plan, 0)
+    assert waits["waitsUntil"] == "2026-11-21T09:00:50Z"
+    assert f"plans/ml-cluster/{plan}/" in waits["plan"]["key"]
+    shown = " ".join(taskgov("history", "ml-cluster", "--format", "csv").stdout.split())
+    assert f"waits until 2026-11-21 09:00 for: taskgov approve {plan}, or taskgov reject {plan}" in shown
+
+
+@pytest.mark.parametrize("answer", ["approve", "reject"])
+def test_history_does_not_show_an_answered_plan_as_waiting(asking: World, answer: str) -> None:
+    taskgov(answer, pending_plan(asking))
+    asking.stack.run_until_quiet()
+    assert all("waitsUntil" not in run for run in data("history", "ml-cluster"))
+
+
 ASKS_ALWAYS = {"approveAbove": {"changedGpus": 0}}
 APPROVERS = "arn:aws:iam::111122223333:role/Approvers,arn:aws:iam::111122223333:user/*"
 

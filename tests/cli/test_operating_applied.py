@@ -58,6 +58,16 @@ def test_a_rollback_restores_what_the_plan_changed_and_stays_while_the_stop_swit
 
 
 @in_a_fork
+def test_a_rollback_of_what_is_restored_already_leaves_no_record(applied: World) -> None:
+    plan = last_plan()
+    assert [change["gpusBefore"] for change in data("rollback", plan, "--yes", "--stop")["changes"]] == [2, 2]
+    before = data("history", "ml-cluster")
+    again = taskgov("rollback", plan, "--yes")
+    assert (again.exit_code, "There is nothing to restore." in again.stdout) == (0, True)
+    assert data("history", "ml-cluster") == before
+
+
+@in_a_fork
 def test_without_the_stop_switch_the_next_run_applies_the_document_again(applied: World) -> None:
     result = taskgov("rollback", last_plan(), "--yes")
     assert "The stop switch is off" in result.stdout
@@ -77,6 +87,9 @@ def test_a_rollback_leaves_everything_when_somebody_changed_a_part_of_it(applied
         ComputeQuotaTarget={"TeamName": "team-a"},
     )
     applied.stack.run_until_quiet(300)
+    shown = taskgov("rollback", plan)
+    assert "Nothing was written, and nothing can be: team-a-quota of plan" in " ".join(shown.stdout.split())
+    assert "will be restored" not in shown.stdout
     result = taskgov("rollback", plan, "--yes")
     assert (result.exit_code, counts(applied)) == (1, AFTER | {"team-a": 0})
     assert "changed since" in result.stderr

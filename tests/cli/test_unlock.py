@@ -29,7 +29,9 @@ def test_a_lock_that_nobody_holds_is_said_to_be_free(applied: World) -> None:
 def test_without_yes_the_holder_is_shown_and_keeps_the_lock(applied: World) -> None:
     with a_run_with_the_lock(applied):
         result = taskgov("unlock", "ml-cluster")
-        assert "The lock of ml-cluster is held by a run, until 2026-11-20T" in result.stdout
+        assert "The lock of ml-cluster is held by a run until 2026-11-20 10:0" in result.stdout
+        assert " UTC (fencing token " in result.stdout
+        assert data("unlock", "ml-cluster")["held"]
         assert "Nothing was changed" in result.stdout
         assert state(applied)["lockOwner"] == "a run"
 
@@ -103,6 +105,23 @@ def test_the_execution_that_holds_the_lock_is_shown_with_its_status(applied: Wor
         ExpressionAttributeValues={":o": started["executionArn"]},
     )
     shown = data("unlock", "ml-cluster")
-    assert (shown["execution"], shown["until"]) == ("SUCCEEDED", None)
+    assert (shown["execution"], shown["until"], shown["held"]) == ("SUCCEEDED", None, False)
+    told = taskgov("unlock", "ml-cluster").stdout
+    assert f"Nobody holds the lock of ml-cluster: the lock of {started['executionArn']} has no end" in told
+    assert "its status is SUCCEEDED" in told
     assert data("unlock", "ml-cluster", "--yes", "--reason", "no end")["freed"]
     assert "lockOwner" not in state(applied)
+
+
+@in_a_fork
+def test_a_lock_that_ran_out_is_not_called_held(applied: World) -> None:
+    machine = applied.stack.outputs["ReconcileStateMachineArn"].replace(":stateMachine:", ":execution:")
+    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+    table.update_item(
+        Key={"pk": f"CLUSTER#{applied.cluster_arn}", "sk": "STATE"},
+        UpdateExpression="SET lockOwner = :o, lockExpires = :past",
+        ExpressionAttributeValues={":o": f"{machine}:gone", ":past": 1_700_000_000},
+    )
+    shown = taskgov("unlock", "ml-cluster").stdout
+    assert f"Nobody holds the lock of ml-cluster: the lock of {machine}:gone ended at 2023-11-14 22:13:20 UTC" in shown
+    assert "Step Functions does not have its execution any more." in shown

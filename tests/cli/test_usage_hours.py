@@ -15,7 +15,7 @@ from taskgov.usage.loans import Account, attribute_loans
 from taskgov.work.attempt import Attempt, End, Held
 from taskgov.work.measured import Span
 from taskgov.work.standing import Line, Standing
-from taskgov_cli.usage.command import By, together
+from taskgov_cli.usage.command import By, title, together
 from taskgov_cli.usage.hours import Spent, Usage, apportioned, usage_of
 from taskgov_cli.usage.rows import NOT_MEASURED, NOT_PROMISED, OVERCOMMITTED, rows_of
 
@@ -68,6 +68,12 @@ def test_time_of_which_nothing_is_known_is_not_measured() -> None:
     usage = usage_of(done([Standing(at(30), capacity={KIND: 8})], Span(at(0), at(60))))
     assert usage.measured[at(0)] == 1800
     assert sum(offered.capacity for offered in usage.offered.values()) == 8 * 1800
+
+
+def test_a_time_that_goes_on_is_shown_up_to_the_last_measurement() -> None:
+    shown = "ml-cluster, hours from 2026-11-20 10:00 to 2026-11-20"
+    assert title("ml-cluster", START, END, at(30)) == f"{shown} 10:30 UTC, the last measurement"
+    assert title("ml-cluster", START, END, END) == title("ml-cluster", START, END, at(-30)) == f"{shown} 14:00 UTC"
 
 
 def test_after_the_last_look_nothing_is_said() -> None:

@@ -142,6 +142,6 @@ def test_a_plan_that_was_broken_off_is_neither_written_anew_nor_lost(governed: W
     """Its record leads to it, so that what it wrote can be taken back; to write it again is the next run's."""
     plan = break_off(governed)
     again = taskgov("apply", plan)
-    assert (again.exit_code, f"plan {plan} was not left unwritten: its run ended stopped" in again.stderr) == (1, True)
+    assert (again.exit_code, f"the run of plan {plan} ended `stopped`" in again.stderr) == (1, True)
     back = data("rollback", plan, "--cluster", "ml-cluster")
     assert (back["planId"], [each["name"] for each in back["changes"]] != []) == (plan, True)

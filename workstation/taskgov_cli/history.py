@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from itertools import islice
+from datetime import UTC, datetime, timedelta
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +18,9 @@ from taskgov.adapters.items import SCHEMA, read
 from taskgov.contracts.cause_words import cause_words
 from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
-from taskgov_cli.output import AsJson, console
+from taskgov_cli.output import AsJson, console, working
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 from taskgov_cli.usage.attempts import newest, recent_work, work_data, work_shown
 
@@ -35,6 +35,10 @@ Run = Mapping[str, Any]
 
 SHOWN = 20
 """Quotas that a run wrote before it ended that are shown; `--json` has all."""
+
+WAITING = "needs-approval"
+LONGEST = timedelta(days=14)
+"""A run began at most so long before its request for approval expires: a request is open for a week at most."""
 
 STYLES = {
     "applied": "green",
@@ -67,22 +71,23 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the last runs of a cluster: time, cause, plan and outcome.
+    """Show the last runs of a cluster: time, cause, plan and outcome. First comes a plan that waits for approval.
 
     --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
     Example: taskgov history ml-cluster --limit 5
     """
     if work:
-        with told():
+        with told(), working("reading the record of work"):
             place = deployed(stack)
             name, done = recent_work(place, cluster, days)
         attempts = newest(done, limit)
         answer(lambda: work_data(name, done, attempts), work_shown(name, done, attempts), form, as_json=as_json)
         return
-    with told():
+    with told(), working("reading the runs"):
         place = deployed(stack)
-        found = list(islice(runs(place, place.arn_of(cluster)), limit))
+        arn = place.arn_of(cluster)
+        found = [*_waiting(place, arn), *islice(runs(place, arn), limit)]
     answer(lambda: [_as_data(run) for run in found], _shown(cluster, found), form, as_json=as_json)
 
 
@@ -90,7 +95,7 @@ def _shown(cluster: str, found: list[Run]) -> Iterator[RenderableType]:
     columns = ("started (UTC)", "seconds #", "outcome", "plan", "written #", "cause, and what went wrong")
     yield table(f"Runs of {cluster}", columns, map(_row, found))
     if not found:
-        yield Text(f"No run is on record for {cluster}. To start one: taskgov reconcile {cluster}")
+        yield unfolded(f"No run is on record for {cluster}. To start one: taskgov reconcile {cluster}")
 
 
 def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
@@ -105,6 +110,36 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         if "LastEvaluatedKey" not in page:
             return
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
+    """Yield the run that waits for approval: it has no record before it ends. Raises GovernanceError.
+
+    A rejected request stays in the state until it would have expired, but its run has a record.
+    """
+    key = keys.state(cluster_arn)
+    with translated(f"see what waits for approval on {cluster_arn}"):
+        # By a query, which reading the runs needs as well.
+        condition = Key("pk").eq(key["pk"]) & Key("sk").eq(key["sk"])
+        items = place.table.query(KeyConditionExpression=condition, ConsistentRead=True)["Items"]
+    state = next(iter(items), {})
+    plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
+    if plan is None or until <= datetime.now(UTC):
+        return
+    execution = str(state["askedBy"]).rpartition(":")[2]
+    oldest = until - LONGEST
+    for run in takewhile(lambda run: datetime.fromisoformat(run["startedAt"]) > oldest, runs(place, cluster_arn)):
+        # An execution runs several times: the id of a run is its name and a number.
+        if run.get("planId") == plan and _run_id(run).startswith(f"{execution}-"):
+            return
+    yield {
+        "sk": f"{keys.RUN}#{execution}",
+        "outcome": WAITING,
+        "planId": str(plan),
+        "plan": str(state["askedDocument"]),
+        "applied": 0,
+        "waitsUntil": f"{until:%Y-%m-%dT%H:%M:%SZ}",
+    }
 
 
 def _as_record(item: Run) -> Run:
@@ -133,8 +168,12 @@ def _as_data(run: Run) -> dict[str, Any]:
 
 
 def _row(run: Run) -> tuple[str | Text, ...]:
-    started, ended = (datetime.fromisoformat(run[name]) for name in ("startedAt", "endedAt"))
     outcome = Text(run["outcome"], style=STYLES.get(run["outcome"], ""))
+    if "waitsUntil" in run:
+        plan, until = run["planId"], datetime.fromisoformat(run["waitsUntil"])
+        what = f"waits until {until:%Y-%m-%d %H:%M} for: taskgov approve {plan}, or taskgov reject {plan}"
+        return "", "", outcome, plan, "", what
+    started, ended = (datetime.fromisoformat(run[name]) for name in ("startedAt", "endedAt"))
     return (
         f"{started:%Y-%m-%d %H:%M:%S}",
         f"{(ended - started).total_seconds():.0f}",

@@ -24,14 +24,14 @@ from taskgov.services.step_inputs import stored_plan
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import OfCluster, PlanId, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer
+from taskgov_cli.formats import Format, answer, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.history import runs
 from taskgov_cli.manual_lock import locked
 from taskgov_cli.manual_writes import ManualWrites
 from taskgov_cli.operate import switch_of, turn
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson
+from taskgov_cli.output import NO, OK, AsJson, print_error, working
 from taskgov_cli.plans import said_kind, said_wave
 from taskgov_cli.restored_sums import restored_sums
 from taskgov_cli.stack_outputs import DEFAULT_STACK
@@ -51,6 +51,7 @@ WORDS: Final = {
     ChangeState.AS_BEFORE: Text("is as before the plan", style="green"),
     ChangeState.CHANGED_SINCE: Text("was changed since", style="red"),
 }
+NOT_RESTORED: Final = Text("is as the plan wrote it")
 RESTORED: Final = Text("restored", style="green")
 NOT_SURE: Final = Text("should be restored", style="yellow")
 
@@ -144,33 +145,63 @@ def rollback(
     Example: taskgov rollback plan-0123456789abcdef --stop --yes
     """
     with told():
+<<<<<<< HEAD
         job = _job(deployed(stack), plan_id, cluster)
         changes = job.changes()
         written, error = 0, None
         excess = None if yes else job.excess(changes)
         if yes:
             job.require_room(restorable(job.plan, changes))
+=======
+        with working("reading the quotas"):
+            job = _job(deployed(stack), plan_id, cluster)
+            changes = job.changes()
+        written, error, blocked = 0, None, _why_not(job.plan, changes)
+        done = yes and blocked is None and any(entry.state is ChangeState.STANDS for entry in changes)
+        if yes and blocked is None and stop:
+            turn(job.place, on=True, reason=f"rollback of {plan_id}")
+        if done:
+>>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
             job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
-            if stop:
-                turn(job.place, on=True, reason=f"rollback of {plan_id}")
-            written, error = job.run()
+            with working("restoring the quotas; each wave settles before the next"):
+                written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
+<<<<<<< HEAD
     data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped) | {"excess": excess}
     parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped, excess=excess)
     answer(lambda: data, parts, form, as_json=as_json)
     blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
     raise typer.Exit(NO if error or blocked or excess else OK)
+=======
+    data = _as_data(job, changes, done=done, written=written, error=error, stopped=stopped)
+    parts = [*_shown(job, changes, done=done, written=written, error=error, stopped=stopped)]
+    if blocked is not None and not yes:
+        parts.append(unfolded(f"Nothing was written, and nothing can be: {blocked}"))
+    answer(lambda: data, parts, form, as_json=as_json)
+    if blocked is not None and yes:
+        print_error("Refused", blocked)
+    raise typer.Exit(NO if error or blocked else OK)
+>>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
 
 
 def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
     """Return what to restore. Raises RefusedError when a change is not what the plan wrote any more."""
-    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
-    if foreign:
-        raise RefusedError(
-            f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
-            "there is. Roll back the later plan first (taskgov history), or correct the policy document"
-        )
+    blocked = _why_not(plan, changes)
+    if blocked is not None:
+        raise RefusedError(blocked)
     return [entry for entry in changes if entry.state is ChangeState.STANDS]
+
+
+def _why_not(plan: Plan, changes: list[ChangeSince]) -> str | None:
+    """Say why nothing of a plan can be restored; None where it can."""
+    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
+    if not foreign:
+        return None
+    return (
+        f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
+        f"there is. Roll back the later plan first (taskgov history {plan.cluster_name}), or correct the policy "
+        "document"
+    )
 
 
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
@@ -196,6 +227,8 @@ def _as_data(
                 "kind": entry.change.kind,
                 "name": entry.change.name,
                 "team": entry.change.team,
+                "gpusBefore": entry.change.gpus_before,
+                "gpusAfter": entry.change.gpus_after,
                 "standing": entry.state,
             }
             for entry in changes
@@ -217,6 +250,7 @@ def _shown(
     stopped: bool,
     excess: str | None,
 ) -> Iterator[RenderableType]:
+    blocked = _why_not(job.plan, changes) is not None
     rows = [
         (
             str(entry.change.index + 1),
@@ -225,16 +259,24 @@ def _shown(
             said_kind(entry.change),
             said_number(entry.change.gpus_after),
             said_number(entry.change.gpus_before),
-            _words(entry.state, done=done, error=error),
+            NOT_RESTORED
+            if blocked and entry.state is ChangeState.STANDS
+            else _words(entry.state, done=done, error=error),
         )
         for entry in changes
     ]
     columns = ("change #", "wave #", "team", "operation", "GPUs after #", "GPUs before #", "quota")
     yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
+<<<<<<< HEAD
     if excess is not None:
         yield Text(f"Nothing was written: to restore it would guarantee {excess}. Roll back the later plan first.")
         return
     yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
+=======
+    yield from map(
+        unfolded, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped)
+    )
+>>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
 
 
 def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
@@ -246,6 +288,8 @@ def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
 def _closing_lines(
     plan: Plan, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
 ) -> list[str]:
+    if _why_not(plan, changes) is not None:
+        return []
     if not done and not any(entry.state is ChangeState.STANDS for entry in changes):
         return ["There is nothing to restore."]
     if not done:

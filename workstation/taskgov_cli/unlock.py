@@ -15,6 +15,7 @@ import typer
 from taskgov.adapters.stepfunctions import StateMachine
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.contracts.orders import UnlockOrder
+from taskgov.number_text import exact_moment
 from taskgov_cli.deployed import Cluster, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, unfolded
@@ -56,7 +57,7 @@ def unlock(
 
 def _execution(lock: Lock) -> Execution | None:
     """Ask Step Functions about the owner, if it is an execution. Raises GovernanceError."""
-    if lock.owner is None or ":execution:" not in lock.owner:
+    if lock.owner is None or not _is_execution(lock):
         return None
     machine = lock.owner.replace(":execution:", ":stateMachine:").rpartition(":")[0]
     return StateMachine(boto3.client("stepfunctions", config=CONFIG), machine).execution(lock.owner)
@@ -72,6 +73,7 @@ def _as_data(arn: str, lock: Lock, execution: Execution | None, *, freed: bool) 
         "clusterArn": arn,
         "owner": lock.owner,
         "fencingToken": lock.fencing_token,
+        "held": _is_held(lock) and not freed,
         "until": _moment(lock.expires),
         "execution": None if execution is None else execution.status,
         "since": None if execution is None else execution.started_at.isoformat(),
@@ -82,15 +84,30 @@ def _as_data(arn: str, lock: Lock, execution: Execution | None, *, freed: bool) 
 def _lines(cluster: str, lock: Lock, execution: Execution | None, *, freed: bool) -> list[str]:
     if lock.owner is None:
         return [f"The lock of {cluster} is free."]
-    until = "without an end" if lock.expires is None else f"until {_moment(lock.expires)}"
-    lines = [f"The lock of {cluster} is held by {lock.owner}, {until}, with token {lock.fencing_token}."]
+    until = None if lock.expires is None else exact_moment(datetime.fromtimestamp(lock.expires, UTC))
+    if _is_held(lock):
+        lines = [f"The lock of {cluster} is held by {lock.owner} until {until} (fencing token {lock.fencing_token})."]
+    else:
+        ended = "has no end" if until is None else f"ended at {until}"
+        about = f"the lock of {lock.owner} {ended} (fencing token {lock.fencing_token})"
+        lines = [f"Nobody holds the lock of {cluster}: {about}, and the next run takes it."]
     if execution is not None:
-        lines.append(f"That execution began {execution.started_at.isoformat()} and is {execution.status}.")
+        lines.append(f"Its execution began at {exact_moment(execution.started_at)}; its status is {execution.status}.")
+    elif _is_execution(lock):
+        lines.append("Step Functions does not have its execution any more.")
     if freed:
         lines.append(f"It is free now, and a run was requested: taskgov history {cluster}")
     else:
         lines.append(f'Nothing was changed. To free it: taskgov unlock {cluster} --yes --reason "..."')
     return lines
+
+
+def _is_held(lock: Lock) -> bool:
+    return lock.is_held(datetime.now(UTC))
+
+
+def _is_execution(lock: Lock) -> bool:
+    return lock.owner is not None and ":execution:" in lock.owner
 
 
 def _moment(seconds: int | None) -> str | None:

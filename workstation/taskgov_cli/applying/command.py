@@ -8,7 +8,6 @@ from pathlib import Path  # noqa: TC003 -- typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.text import Text
 
 from taskgov.allocation.plan import Outcome
 from taskgov.allocation.planner import plan_quotas
@@ -21,13 +20,15 @@ from taskgov_cli.deployed import OfCluster, RefusedError, StackName, deployed, t
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer, markdown_of, print_parts, unfolded
 from taskgov_cli.orders import by_hand
-from taskgov_cli.output import NO, OK, AsJson, console, working
+from taskgov_cli.output import NO, OK, AsJson, console, print_error, working
 from taskgov_cli.plan_markdown import plan_markdown
 from taskgov_cli.review.forge import forge_of
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rich.text import Text
 
     from taskgov.allocation.plan import Plan
     from taskgov.policy.document import ClusterRef
@@ -39,9 +40,11 @@ FORGE: Final = "forge"
 """For --reviewed: ask the forge whose pipeline this is."""
 WELL: Final = frozenset({"applied", "nothing-to-do"})
 NOT_LET_THROUGH: Final = frozenset({Outcome.BLOCKED, Outcome.NO_PROGRESS})
+NOT_OF_A_PLAN: Final = NOT_LET_THROUGH | {Outcome.NEEDS_APPROVAL}
+"""Only a run can request approval, and a plan that is written by hand has none."""
 WHAT_NEXT: Final = {
     "applied": "It is on record: taskgov history {cluster}. To undo it: taskgov rollback {plan}",
-    "needs-approval": "Another person approves it: taskgov approve {plan}",
+    "needs-approval": "It waits for a person: taskgov approve {plan}, or taskgov reject {plan}",
     "planned": "The stack is in plan mode and wrote nothing. This plan alone: taskgov apply {plan} --yes; "
     "from now on: sam deploy --parameter-overrides ApplyMode=apply",
     "blocked": "A guardrail or the document blocked it; the plan names it, and what would unblock it",
@@ -99,16 +102,18 @@ def apply(  # noqa: PLR0913 - the options of a command
         is_table = form is Form.TABLE and not as_json
         if is_table:
             print_parts(plans.shown(shown))  # before anything is written
-        if yes and shown.outcome in NOT_LET_THROUGH:
-            raise RefusedError("the plan would be blocked (see above), so nothing was written")
-        ended = doing() if yes else None
-    closing = list(_closing(shown, ended))
-    if is_table:
-        print_parts(closing)
-    else:
-        parts, data = [*plans.shown(shown), *closing], {"plan": shown, "done": yes, "ended": ended}
+        can_be_applied = shown.outcome not in (NOT_LET_THROUGH if policy is not None else NOT_OF_A_PLAN)
+        ended = doing() if yes and can_be_applied else None
+    closing = [_unwritten(shown, policy, snapshot)] if ended is None else [*_ended(shown, ended)]
+    is_refused = yes and ended is None
+    if not is_table:
+        parts, data = [*plans.shown(shown), *closing], {"plan": shown, "done": ended is not None, "ended": ended}
         answer(lambda: data, parts, form, as_json=as_json, markdown=lambda: plan_markdown(shown) + markdown_of(closing))
-    is_well = shown.outcome not in NOT_LET_THROUGH if ended is None else ended.outcome in WELL
+    elif not is_refused:
+        print_parts(closing)
+    if is_refused:
+        print_error("Refused", closing[0])
+    is_well = can_be_applied if ended is None else ended.outcome in WELL
     raise typer.Exit(OK if is_well else NO)
 
 
@@ -136,9 +141,10 @@ def _document(
     place, cluster = deployed(stack), parsed.document.cluster
     arn = _arn_of(place, cluster)
     if arn != cluster.arn:
-        raise RefusedError(f"{file} is for {cluster.arn}, but cluster {cluster.name} is {arn}")
+        raise RefusedError(f"{file}: cluster.arn is {cluster.arn}, but the ARN of cluster {cluster.name} is {arn}")
     seen = document.tag_of(place, cluster.name)
-    known = documents.in_force(live_reading.read_live(arn, stack, context), file)
+    with working(f"reading {cluster.name}"):
+        known = documents.in_force(live_reading.read_live(arn, stack, context), file)
 
     def put() -> Ended:
         written = document.store(place, cluster, body.decode(), replaces=seen, review=review)
@@ -174,9 +180,12 @@ def _plan(
     job = plan.OnePlan(place, plan.find(place, plan_id, cluster), stack, context)
 
     def run() -> Ended:
-        return replace(job, by=by_hand(place, "apply", job.plan.cluster_arn, plan_id)).run()
+        mine = replace(job, by=by_hand(place, "apply", job.plan.cluster_arn, plan_id))
+        with working("writing the plan; each wave settles before the next"):
+            return mine.run()
 
-    return job.again(), run
+    with working(f"reading {job.plan.cluster_name}"):
+        return job.again(), run
 
 
 def _planned(known: Snapshot) -> Plan:
@@ -187,12 +196,26 @@ def _never() -> Ended:
     raise RefusedError("nothing can be applied to a snapshot file; without --snapshot, the cluster is read live")
 
 
-def _closing(shown: Plan, ended: Ended | None) -> Iterator[Text]:
-    if ended is None:
-        blocked = shown.outcome in NOT_LET_THROUGH
-        how = "It would be blocked" if blocked else "To apply it, repeat the command with --yes"
-        yield Text(f"Nothing was written. {how}")
-        return
+def _unwritten(shown: Plan, policy: Path | None, snapshot: Path | None) -> Text:
+    """Return that nothing was written, and what the reader can do."""
+    how = "repeat the command with --yes" if snapshot is None else "give --yes, and leave out --snapshot"
+    match shown.outcome:
+        case Outcome.BLOCKED | Outcome.NO_PROGRESS:
+            next_words = "It would be blocked; the plan names what would unblock it"
+        case Outcome.NEEDS_APPROVAL if policy is None:
+            next_words = f"It needs approval, {plan.HOW_APPROVED}"
+        case Outcome.NEEDS_APPROVAL:
+            next_words = f"To put the document into force and request the approval, {how}"
+        case Outcome.NOTHING_TO_DO if policy is None:
+            next_words = "All of the plan is in force already"
+        case Outcome.NOTHING_TO_DO:
+            next_words = f"No quota would change. To put the document into force, {how}"
+        case _:
+            next_words = f"To apply it, {how}"
+    return unfolded(f"Nothing was written. {next_words}")
+
+
+def _ended(shown: Plan, ended: Ended) -> Iterator[Text]:
     error = f": {ended.error}" if ended.error else ""
     yield unfolded(f"{ended.outcome}{error}", "green" if ended.outcome in WELL else "red")
     next_words = WHAT_NEXT.get(ended.outcome, "See what happened: taskgov history {cluster}")

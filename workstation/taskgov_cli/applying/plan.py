@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 LEFT_UNWRITTEN: Final = frozenset({"planned", "rolled-back"})
 """Outcomes of runs whose plan is not in force, and was stopped by nobody."""
+HOW_APPROVED: Final = (
+    "which only runs of a stack in apply mode request: sam deploy --parameter-overrides ApplyMode=apply"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,7 @@ class OnePlan:
         with locked(self.place, self.plan.cluster_arn, owner) as held:
             fresh = self.again()  # a run may have written before the lock was ours
             if fresh.outcome is Outcome.NEEDS_APPROVAL:
-                raise RefusedError(
-                    "another person has to approve these changes, and only runs of a stack in apply mode request "
-                    "that: sam deploy --parameter-overrides ApplyMode=apply"
-                )
+                raise RefusedError(f"these changes need approval, {HOW_APPROVED}")
             if fresh.outcome is not Outcome.APPLY:
                 return Ended(fresh.outcome.value, fresh.plan_id)
             pointer = keep_plan(self.place.documents, fresh)
@@ -128,8 +128,9 @@ def find(place: Deployed, plan_id: str, cluster: str | None) -> Plan:
                 continue
             if run["outcome"] not in LEFT_UNWRITTEN:
                 raise RefusedError(
-                    f"plan {plan_id} was not left unwritten: its run ended {run['outcome']}; what there is to do now: "
-                    f"taskgov reconcile {cluster or arn}"
+                    f"the run of plan {plan_id} ended `{run['outcome']}`, and only a plan that ended "
+                    f"{' or '.join(f'`{outcome}`' for outcome in sorted(LEFT_UNWRITTEN))} can be applied. "
+                    f"For a new plan: taskgov reconcile {place.name_of(arn)}"
                 )
             return stored_plan(place.documents, Pointer.model_validate_json(run["plan"]))
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")

@@ -14,11 +14,11 @@ from rich.text import Text
 
 from taskgov.services.work_record import RecordedWork
 from taskgov.usage.units import short_resource
-from taskgov_cli.deployed import Cluster, StackName, deployed, told
+from taskgov_cli.deployed import Cluster, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer
+from taskgov_cli.formats import Format, answer, print_parts
 from taskgov_cli.grid import table
-from taskgov_cli.output import NO, AsJson, print_error
+from taskgov_cli.output import AsJson, console, working
 from taskgov_cli.stack_outputs import DEFAULT_STACK
 from taskgov_cli.usage.focus import Account, focus_csv
 from taskgov_cli.usage.hours import Usage, usage_of
@@ -89,21 +89,33 @@ def usage(  # noqa: PLR0913 - the options of a command
     with told():
         place = deployed(stack)
         arn, name = place.arn_of(cluster), place.name_of(cluster)
-        done = RecordedWork(place.documents).between(name, start, end)
-    if done.looked_at is None:
-        print_error("Nothing", f"{name} has no recorded measurement yet; the stack measures it each minute")
-        raise typer.Exit(NO)
+        with working("reading the record of work"):
+            done = RecordedWork(place.documents).between(name, start, end)
+        if done.looked_at is None:
+            raise RefusedError(
+                f"{name} has no recorded measurement yet; the stack measures it each minute. If none comes: "
+                f"taskgov doctor {name}"
+            )
     by = by or (By.ALL if form in {Form.TABLE, Form.WIDE, Form.MARKDOWN} and not (as_json or focus) else By.HOUR)
     summed, ends = together(usage_of(done), by)
     rows = list(rows_of(summed, ends, known))
+    shown = Shown(title(name, start, end, done.looked_at), known, form, by)
     if focus and known is not None:
         try:
             typer.echo(focus_csv(rows, Account(name, arn), known), nl=False)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--prices") from error
+        print_parts(shown.remarks(rows), console(stderr=True))
         return
-    shown = Shown(f"{name}, hours from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC", known, form, by)
-    answer(lambda: as_data(name, start, end, rows, summed), shown.parts(rows), form, as_json=as_json)
+    data = as_data(name, start, end, rows, summed) | {"lookedAt": done.looked_at}
+    answer(lambda: data, shown.parts(rows), form, as_json=as_json)
+
+
+def title(name: str, start: datetime, end: datetime, looked_at: datetime) -> str:
+    """Return what the table shows: up to the last measurement, where the time goes on after it."""
+    is_open = start < looked_at < end
+    until = f"{looked_at if is_open else end:%Y-%m-%d %H:%M} UTC{', the last measurement' if is_open else ''}"
+    return f"{name}, hours from {start:%Y-%m-%d %H:%M} to {until}"
 
 
 def together(usage: Usage, by: By) -> tuple[Usage, dict[datetime, datetime]]:
@@ -137,12 +149,11 @@ def period(month: str | None, since: str | None, until: str | None, now: datetim
         return _month(month or f"{now:%Y-%m}")
     start = _moment(since, "--from")
     end = now.replace(microsecond=0) if until is None else _moment(until, "--to")
-    if not start < end <= start + timedelta(days=MOST_DAYS):
-        raise typer.BadParameter(
-            f"the time from {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} must be above zero and at most "
-            f"{MOST_DAYS} days",
-            param_hint="--to",
-        )
+    if start >= end:
+        before = "now" if until is None else f"--to {until}"
+        raise typer.BadParameter(f"{since} is not before {before} ({end:%Y-%m-%d %H:%M} UTC)", param_hint="--from")
+    if end > start + timedelta(days=MOST_DAYS):
+        raise typer.BadParameter(f"{since} is more than {MOST_DAYS} days before the end", param_hint="--from")
     return start, end
 
 
@@ -228,6 +239,10 @@ class Shown:
             columns += [f"used {self.prices.currency} #", f"idle {self.prices.currency} #"]
         place = ("from (UTC)", "team", "instance type", "of")
         yield table(self.title, (*place[not self._is_dated :], *columns), map(self._row, rows), main=True)
+        yield from self.remarks(rows)
+
+    def remarks(self, rows: list[Row]) -> Iterator[Text]:
+        """Yield what is not in the numbers."""
         priced = self.prices is not None
         unpriced = {row.instance_type for row in rows if priced and row.used_price is None and row.instance_type}
         if unpriced:
@@ -236,7 +251,7 @@ class Shown:
         if missing:
             yield Text(f"{self._number(missing)} hours were not measured; they count in no other row.")
         if not rows:
-            yield Text("There is no record of this time.")
+            yield Text(f"Nothing was measured in this time: {self.title}.")
 
     @property
     def _is_exact(self) -> bool:

@@ -39,7 +39,7 @@ class Prices:
 def read_prices(path: Path) -> Prices:
     """Read a file of prices; by its ending it is CSV, else YAML. Raises `ValueError`, `OSError`.
 
-    The sentence names what is wrong, its value and the rule.
+    The sentence names everything that is wrong, its value and the rule.
     """
     text = path.read_text(encoding="utf-8-sig")
     return _of_csv(text) if path.suffix.lower() == ".csv" else _of_yaml(text)
@@ -76,21 +76,29 @@ def _of_csv(text: str) -> Prices:
 
 
 def _prices(currencies: set[str], prices: Iterable[tuple[Any, Any]]) -> Prices:
+    wrong = []
     if len(currencies) != 1 or not all(map(_CURRENCY.fullmatch, currencies)):
         shown = ", ".join(sorted(currencies)) or "missing"
-        raise ValueError(f"currency is {shown}: it is one code of three capital letters (ISO 4217)")
-    return Prices(currencies.pop(), {str(name): _price(str(name), price) for name, price in prices})
+        wrong.append(f"currency is {shown}: it is one code of three capital letters (ISO 4217)")
+    hour = {}
+    for name, price in prices:
+        number = _price(price)
+        hour[str(name)] = number
+        if number is None:
+            wrong.append(
+                f"the price of {name} is {price!r}: it is a number from 0 to {MOST:,} with up to {DECIMALS} decimals"
+            )
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return Prices(currencies.pop(), {name: number for name, number in hour.items() if number is not None})
 
 
-def _price(name: str, price: Any) -> Decimal:
+def _price(price: Any) -> Decimal | None:
+    """Return a price; None for what is not one."""
     try:
         number = Decimal(str(price))
     except InvalidOperation:
-        number = Decimal("NaN")
+        return None
     exponent = number.as_tuple().exponent
     is_short = isinstance(exponent, int) and exponent >= -DECIMALS
-    if isinstance(price, bool) or not is_short or not 0 <= number <= MOST:
-        raise ValueError(
-            f"the price of {name} is {price!r}: it is a number from 0 to {MOST:,} with up to {DECIMALS} decimals"
-        )
-    return number
+    return None if isinstance(price, bool) or not is_short or not 0 <= number <= MOST else number

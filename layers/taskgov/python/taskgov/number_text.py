@@ -67,6 +67,15 @@ def moment(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
+def exact_moment(at: datetime) -> str:
+    """Return a moment in UTC, to the second.
+
+    >>> exact_moment(datetime(2026, 11, 20, 9, 5, 31, 870, tzinfo=UTC))
+    '2026-11-20 09:05:31 UTC'
+    """
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def counted(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun.
 

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
 from taskgov.allocation.codec import changes_sha256
 from taskgov.contracts.cause_words import cause_words
 from taskgov.findings import Finding, Severity
+from taskgov.number_text import exact_moment
 from taskgov.printable import printable
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_quotas import summary
@@ -81,7 +81,7 @@ def _identity(end: EndOfRun, *parts: str, daily: bool = True) -> str:
 def _text(end: EndOfRun, incidents: list[Finding]) -> str:
     lines = [f"Cluster {end.cluster_name} ({end.cluster_arn})", f"Run {end.run_id}: {end.outcome}"]
     if end.cause:
-        at = f" at {_clock(end.cause.at)}"
+        at = f" at {exact_moment(end.cause.at)}"
         lines.append(f"Cause: {cause_words(end.cause.what or end.cause.detail_type, end.cause.by, at)}")
     if end.error:
         lines.append(f"Error: {shortened(end.error, MOST_OF_AN_ERROR)}")
@@ -93,7 +93,3 @@ def _text(end: EndOfRun, incidents: list[Finding]) -> str:
     if end.plan:
         told += ["", summary(end.plan)]
     return "\n".join(told)
-
-
-def _clock(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
