@@ -6,8 +6,7 @@ import pytest
 
 from taskgov.allocation.plan import Change
 from taskgov_cli.change_states import ChangeState, change_states
-from taskgov_cli.deployed import RefusedError
-from taskgov_cli.rollback import restorable
+from taskgov_cli.rollback import why_not
 from tests.support.memory import CLUSTER_ARN, InMemoryHyperPod
 from tests.support.plans import creation, instances, plan_of, policy, policy_change, target, update
 
@@ -73,7 +72,8 @@ def test_the_last_change_is_restored_first(hyperpod: InMemoryHyperPod) -> None:
     hyperpod.create_quota(CLUSTER_ARN, "team-b", instances(3), target("team-b"))
     (a, b) = (each.compute_quota_id for each in hyperpod.quotas(CLUSTER_ARN))
     plan = plan_of(update(0, "team-a", a, 2, 1), update(1, "team-b", b, 2, 3))
-    found = restorable(plan, change_states(hyperpod, plan))
+    found = change_states(hyperpod, plan)
+    assert why_not(plan, found) is None
     assert [each.change.index for each in found] == [1, 0]
 
 
@@ -82,5 +82,6 @@ def test_nothing_is_restored_when_a_part_was_changed_since(hyperpod: InMemoryHyp
     hyperpod.create_quota(CLUSTER_ARN, "team-b", instances(9), target("team-b"))
     (a, b) = (each.compute_quota_id for each in hyperpod.quotas(CLUSTER_ARN))
     plan = plan_of(update(0, "team-a", a, 2, 1), update(1, "team-b", b, 2, 3))
-    with pytest.raises(RefusedError, match="team-b of plan plan-1 changed since"):
-        restorable(plan, change_states(hyperpod, plan))
+    said = why_not(plan, change_states(hyperpod, plan))
+    assert said is not None
+    assert "team-b of plan plan-1 changed since" in said

@@ -115,7 +115,8 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
 def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
     """Yield the run that waits for approval: it has no record before it ends. Raises GovernanceError.
 
-    A rejected request stays in the state until it would have expired, but its run has a record.
+    An answered request stays in the state until it would have expired: rejected, without an execution that waits;
+    approved, with one that has a record.
     """
     key = keys.state(cluster_arn)
     with translated(f"see what waits for approval on {cluster_arn}"):
@@ -124,7 +125,7 @@ def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         items = place.table.query(KeyConditionExpression=condition, ConsistentRead=True)["Items"]
     state = next(iter(items), {})
     plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
-    if plan is None or until <= datetime.now(UTC):
+    if plan is None or "askedBy" not in state or until <= datetime.now(UTC):
         return
     execution = str(state["askedBy"]).rpartition(":")[2]
     oldest = until - LONGEST

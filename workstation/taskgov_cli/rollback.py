@@ -57,6 +57,21 @@ NOT_SURE: Final = Text("should be restored", style="yellow")
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """What the command did."""
+
+    done: bool
+    written: int
+    """How many quotas were restored."""
+    error: str | None
+    stopped: bool
+    """Whether the stop switch is on."""
+    excess: str | None
+    """What it would have guaranteed beyond the capacity."""
+    is_blocked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rollback:
     """A plan to roll back."""
 
@@ -75,22 +90,16 @@ class Rollback:
         stands = [entry.change for entry in changes if entry.state is ChangeState.STANDS]
         return restored_sums(self.place, self.plan.cluster_arn, stands).excess() if stands else None
 
-    def require_room(self, changes: list[ChangeSince]) -> None:
-        """Raise RefusedError if taking these changes back would guarantee more than there is."""
-        excess = self.excess(changes)
-        if excess is not None:
-            raise RefusedError(
-                f"restoring plan {self.plan.plan_id} would guarantee {excess}: another team was given what it freed, "
-                "or nodes were lost. Roll back the later plan first (taskgov history), or correct the policy document"
-            )
-
     def run(self) -> tuple[int, str | None]:
         """Restore what stands and record it: how many quotas were written, and what went wrong. Raises RefusedError."""
         started = SystemClock().now()
         owner = f"{self.by} rollback {self.plan.plan_id} {started.isoformat()}"
         with locked(self.place, self.plan.cluster_arn, owner) as held:
-            to_restore = restorable(self.plan, self.changes())  # again: a run may have written before the lock was ours
-            self.require_room(to_restore)
+            changes = self.changes()  # again: a run may have written before the lock was ours
+            blocked = why_not(self.plan, changes, self.excess(changes))
+            if blocked is not None:
+                raise RefusedError(blocked)
+            to_restore = [entry for entry in changes if entry.state is ChangeState.STANDS]
             written, error = self._restore(held, to_restore)
             self.place.state.record_run(self._record(held, started, written, error))
         return written, error
@@ -145,63 +154,48 @@ def rollback(
     Example: taskgov rollback plan-0123456789abcdef --stop --yes
     """
     with told():
-<<<<<<< HEAD
-        job = _job(deployed(stack), plan_id, cluster)
-        changes = job.changes()
-        written, error = 0, None
-        excess = None if yes else job.excess(changes)
-        if yes:
-            job.require_room(restorable(job.plan, changes))
-=======
         with working("reading the quotas"):
             job = _job(deployed(stack), plan_id, cluster)
             changes = job.changes()
-        written, error, blocked = 0, None, _why_not(job.plan, changes)
+            excess = job.excess(changes)
+        written, error, blocked = 0, None, why_not(job.plan, changes, excess)
         done = yes and blocked is None and any(entry.state is ChangeState.STANDS for entry in changes)
+        if done:
+            job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
         if yes and blocked is None and stop:
             turn(job.place, on=True, reason=f"rollback of {plan_id}")
         if done:
->>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
-            job = replace(job, by=by_hand(job.place, "rollback", job.plan.cluster_arn, plan_id))
             with working("restoring the quotas; each wave settles before the next"):
                 written, error = job.run()
         stopped = bool(switch_of(job.place)["on"])
-<<<<<<< HEAD
-    data = _as_data(job, changes, done=yes, written=written, error=error, stopped=stopped) | {"excess": excess}
-    parts = _shown(job, changes, done=yes, written=written, error=error, stopped=stopped, excess=excess)
-    answer(lambda: data, parts, form, as_json=as_json)
-    blocked = any(entry.state is ChangeState.CHANGED_SINCE for entry in changes)
-    raise typer.Exit(NO if error or blocked or excess else OK)
-=======
-    data = _as_data(job, changes, done=done, written=written, error=error, stopped=stopped)
-    parts = [*_shown(job, changes, done=done, written=written, error=error, stopped=stopped)]
+    ended = End(done, written, error, stopped, excess, blocked is not None)
+    data = _as_data(job, changes, ended)
+    parts = [*_shown(job, changes, ended)]
     if blocked is not None and not yes:
         parts.append(unfolded(f"Nothing was written, and nothing can be: {blocked}"))
     answer(lambda: data, parts, form, as_json=as_json)
     if blocked is not None and yes:
         print_error("Refused", blocked)
     raise typer.Exit(NO if error or blocked else OK)
->>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
 
 
-def restorable(plan: Plan, changes: list[ChangeSince]) -> list[ChangeSince]:
-    """Return what to restore. Raises RefusedError when a change is not what the plan wrote any more."""
-    blocked = _why_not(plan, changes)
-    if blocked is not None:
-        raise RefusedError(blocked)
-    return [entry for entry in changes if entry.state is ChangeState.STANDS]
-
-
-def _why_not(plan: Plan, changes: list[ChangeSince]) -> str | None:
+def why_not(plan: Plan, changes: list[ChangeSince], excess: str | None = None) -> str | None:
     """Say why nothing of a plan can be restored; None where it can."""
-    foreign = list(dict.fromkeys(entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE))
-    if not foreign:
+    foreign = [entry.change.name for entry in changes if entry.state is ChangeState.CHANGED_SINCE]
+    if foreign:
+        said = (
+            f"{', '.join(dict.fromkeys(foreign))} of plan {plan.plan_id} changed since; restoring the rest could "
+            "guarantee more than there is"
+        )
+    elif excess is not None:
+        said = (
+            f"restoring plan {plan.plan_id} would guarantee {excess}: another team was given what it freed, or nodes "
+            "were lost"
+        )
+    else:
         return None
-    return (
-        f"{', '.join(foreign)} of plan {plan.plan_id} changed since; restoring the rest could guarantee more than "
-        f"there is. Roll back the later plan first (taskgov history {plan.cluster_name}), or correct the policy "
-        "document"
-    )
+    later = f"Roll back the later plan first (taskgov history {plan.cluster_name})"
+    return f"{said}. {later}, or correct the policy document"
 
 
 def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
@@ -213,9 +207,7 @@ def _job(place: Deployed, plan_id: str, cluster: str | None) -> Rollback:
     raise RefusedError(f"no run on record ended with plan {plan_id}; runs and their plans: taskgov history CLUSTER")
 
 
-def _as_data(
-    job: Rollback, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
-) -> dict[str, Any]:
+def _as_data(job: Rollback, changes: list[ChangeSince], ended: End) -> dict[str, Any]:
     return {
         "planId": job.plan.plan_id,
         "clusterArn": job.plan.cluster_arn,
@@ -233,24 +225,15 @@ def _as_data(
             }
             for entry in changes
         ],
-        "done": done,
-        "written": written,
-        "error": error,
-        "stopSwitch": stopped,
+        "done": ended.done,
+        "written": ended.written,
+        "error": ended.error,
+        "excess": ended.excess,
+        "stopSwitch": ended.stopped,
     }
 
 
-def _shown(
-    job: Rollback,
-    changes: list[ChangeSince],
-    *,
-    done: bool,
-    written: int,
-    error: str | None,
-    stopped: bool,
-    excess: str | None,
-) -> Iterator[RenderableType]:
-    blocked = _why_not(job.plan, changes) is not None
+def _shown(job: Rollback, changes: list[ChangeSince], ended: End) -> Iterator[RenderableType]:
     rows = [
         (
             str(entry.change.index + 1),
@@ -259,44 +242,34 @@ def _shown(
             said_kind(entry.change),
             said_number(entry.change.gpus_after),
             said_number(entry.change.gpus_before),
-            NOT_RESTORED
-            if blocked and entry.state is ChangeState.STANDS
-            else _words(entry.state, done=done, error=error),
+            _words(entry.state, ended),
         )
         for entry in changes
     ]
     columns = ("change #", "wave #", "team", "operation", "GPUs after #", "GPUs before #", "quota")
     yield table(f"Plan {job.plan.plan_id} on {job.plan.cluster_name}, last change first", columns, rows, main=True)
-<<<<<<< HEAD
-    if excess is not None:
-        yield Text(f"Nothing was written: to restore it would guarantee {excess}. Roll back the later plan first.")
-        return
-    yield from map(Text, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped))
-=======
-    yield from map(
-        unfolded, _closing_lines(job.plan, changes, done=done, written=written, error=error, stopped=stopped)
-    )
->>>>>>> 4e87d9103d57e3996b36c1a78ff81b7b42f70f84
+    yield from map(unfolded, _closing_lines(job.plan, changes, ended))
 
 
-def _words(standing: ChangeState, *, done: bool, error: str | None) -> Text:
-    if done and standing is ChangeState.STANDS:
-        return NOT_SURE if error else RESTORED
+def _words(standing: ChangeState, ended: End) -> Text:
+    if standing is ChangeState.STANDS and ended.is_blocked:
+        return NOT_RESTORED
+    if standing is ChangeState.STANDS and ended.done:
+        return NOT_SURE if ended.error else RESTORED
     return WORDS[standing]
 
 
-def _closing_lines(
-    plan: Plan, changes: list[ChangeSince], *, done: bool, written: int, error: str | None, stopped: bool
-) -> list[str]:
-    if _why_not(plan, changes) is not None:
+def _closing_lines(plan: Plan, changes: list[ChangeSince], ended: End) -> list[str]:
+    if ended.is_blocked:
         return []
-    if not done and not any(entry.state is ChangeState.STANDS for entry in changes):
+    if not ended.done and not any(entry.state is ChangeState.STANDS for entry in changes):
         return ["There is nothing to restore."]
-    if not done:
+    if not ended.done:
         return [f"Nothing was written. To do it: taskgov rollback {plan.plan_id} --yes --stop"]
-    result = f"Restored {written} of {len(paths(plan.changes))}; it is on record: taskgov history {plan.cluster_name}"
-    lines = [result if error is None else f"{result}\nIt is not complete: {error}"]
-    if stopped:
+    count = len(paths(plan.changes))
+    result = f"Restored {ended.written} of {count}; it is on record: taskgov history {plan.cluster_name}"
+    lines = [result if ended.error is None else f"{result}\nIt is not complete: {ended.error}"]
+    if ended.stopped:
         lines.append("The stop switch is on. When the policy document is right again: taskgov stop off")
     else:
         lines.append(
