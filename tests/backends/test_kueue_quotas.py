@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from kubernetes import client
 
+from taskgov.adapters.kubernetes.objects import ObjectApi
 from taskgov.backends.plain_eks.objects import TRIES, delete_judged
 from taskgov.backends.plain_eks.quotas import KueueQuotas, _Cluster
 from taskgov.errors import ConflictError, UpstreamError
@@ -20,7 +21,7 @@ from taskgov.kueue.record import RECORD, Reading, Record
 from taskgov.snapshot.unreadable import UnreadableObject, UnreadableObjectError
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.simulated import SimulatedCluster
-from tests.support.quota_store import ARN, G5, Edit, QuotaStoreContract, Rig
+from tests.support.quota_store import ARN, G5, POLICY_ID, Edit, QuotaStoreContract, Rig, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,30 @@ class TestEmbedded(QuotaStoreContract):
                 submit=cluster.submit,
                 settle=cluster.settle,
             )
+
+
+    @pytest.mark.parametrize("act", ["update", "delete"])
+    def test_a_policy_that_was_written_meanwhile_is_not_replaced_by_a_late_write(
+        self, rig: Rig, monkeypatch: pytest.MonkeyPatch, act: str
+    ) -> None:
+        rig.quotas.create_scheduler_config(ARN, "policy", ranks(training=70, tuning=50))
+        theirs, send = [ranks(training=90, tuning=50)], ObjectApi._call
+
+        def late(self: ObjectApi, method: str, item: Any, *more: Any, **query: str) -> Any:
+            if theirs and method in {"PATCH", "DELETE"}:
+                rig.quotas.update_scheduler_config(POLICY_ID, 1, theirs.pop())
+            return send(self, method, item, *more, **query)
+
+        monkeypatch.setattr(ObjectApi, "_call", late)
+        acts = {
+            "update": lambda: rig.quotas.update_scheduler_config(POLICY_ID, 1, ranks(training=10)),
+            "delete": lambda: rig.quotas.delete_scheduler_config(POLICY_ID),
+        }
+        with pytest.raises(ConflictError, match=r"version 2, not 1|changed since it was read"):
+            acts[act]()
+        found = rig.quotas.scheduler_config(ARN)
+        assert found is not None
+        assert (found.cluster_scheduler_config_version, found.name) == (2, "policy")
 
 
 class Listed:

@@ -93,6 +93,14 @@ LISTED: Final[dict[str, SecondLine | OtherProof]] = {
         "refused writes are not modelled: only a run that plans around one takes the lock after it has written",
         f"{WAVES}::TestRefused::test_a_run_that_may_not_plan_again_because_another_took_the_lock_is_on_record",
     ),
+    "Approval in hand? 3. to 'Note what went wrong' always": OtherProof(
+        "a run without an approval may have a record as well, which says that another run holds the lock",
+        f"{MACHINE}::test_a_run_leaves_a_cluster_to_the_run_that_holds_the_lock",
+    ),
+    "Approval in hand? 3. to 'Note what went wrong' never": OtherProof(
+        "an hour of waiting is not modelled; it is about what is told",
+        f"{MACHINE}::TestApproval::test_an_approval_that_waited_for_an_hour_is_on_record_as_not_applied",
+    ),
     "Choose by outcome 2. to 'Note what went wrong' never": OtherProof(
         "refused writes are not modelled: what was refused is told before an approval is asked for",
         f"{WAVES}::TestRefused::test_a_run_that_was_refused_a_write_is_unfinished_whatever_the_next_plan_says",

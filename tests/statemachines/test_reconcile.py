@@ -500,6 +500,19 @@ class TestApproval:
         assert world.run().output["outcome"] == "applied"
         assert world.execution.trace.count("Wait for the lock") == 4
 
+    def test_an_approval_that_waited_for_an_hour_is_on_record_as_not_applied(self, world: World) -> None:
+        def approved_while_another_runs(_: dict[str, Any]) -> dict[str, Any]:
+            in_a_day = str(int(world.execution.moment.timestamp()) + 86400)
+            world.set_state(**world.state() | {"lockOwner": {"S": ANOTHER}, "lockExpires": {"N": in_a_day}})
+            return {"approved": True, "by": "ana"}
+
+        world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1))
+        world.integrations["Ask for approval"] = approved_while_another_runs
+        assert world.run().error == "failed"
+        assert world.published() == [("failed", 0)]
+        assert "approved, and not applied" in world.payloads("PublishUsage")[0]["error"]
+        assert world.state()["lockOwner"] == {"S": ANOTHER}
+
     def test_an_approval_takes_a_free_lock_at_once(self, world: World) -> None:
         world.steps["PlanQuotas"] = in_turn(planned("needs-approval", changes=1), planned("apply", changes=1))
         world.integrations["Ask for approval"] = approve()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from taskgov.backends.plain_eks.objects import TRIES, applied, deletable, delete_judged
+from taskgov.backends.plain_eks.policy_writes import PolicyWrites
 from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, UpstreamError
 from taskgov.hyperpod.instance_types import InstanceTypeTable, UnknownInstanceTypeError
 from taskgov.hyperpod.model import (
@@ -23,9 +24,9 @@ from taskgov.hyperpod.model import (
 )
 from taskgov.kueue.foundation import admission_policy, cohort
 from taskgov.kueue.ownership import Ownership, marked, ownership_of
-from taskgov.kueue.policy_record import POLICY, PolicyRecord, classes_of, policy_of
+from taskgov.kueue.policy_record import PolicyRecord, policy_of
 from taskgov.kueue.record import RECORD, Reading, Record, activation_of, owner_of, quotas_of, version_of
-from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects, render
+from taskgov.kueue.render import KueueVersion, Manifest, RenderedObjects
 from taskgov.ports import ClusterAccess, OnUnreadableObject, Written
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.unreadable import COMPUTE_QUOTA, UnreadableObject, UnreadableObjectError
@@ -105,27 +106,24 @@ class KueueQuotas:
     def create_scheduler_config(self, cluster_arn: str, name: str, config: SchedulerConfig) -> Written:
         """Make the priority classes and keep the policy on the cohort. Raises ConflictError when there is one."""
         with self._open(cluster_arn) as cluster:
-            if (found := cluster.policy()) is not None:
-                raise ConflictError(f"the cluster has a policy, {found.name}")
-            cluster.write_policy(PolicyRecord(name, config, 1), None)
+            cluster.write_policy(PolicyRecord(name, config, 1), None, 0)
             return Written(cluster.reading.policy_id, 1)
 
     def update_scheduler_config(self, config_id: str, target_version: int, config: SchedulerConfig) -> Written:
-        """Replace the policy: classes are changed, made, and (only those made here) deleted."""
+        """Replace the policy: classes are changed, made, and (only those made here) deleted.
+
+        Raises ConflictError when it is at another version, also by the time its record is written.
+        """
         found = self.scheduler_config_by_id(config_id)
-        if found.cluster_scheduler_config_version != target_version:
-            raise ConflictError(
-                f"the cluster policy is at version {found.cluster_scheduler_config_version}, not {target_version}"
-            )
         with self._open(owner_of(config_id)[0]) as cluster:
-            cluster.write_policy(PolicyRecord(found.name, config, target_version + 1), found.scheduler_config)
+            cluster.write_policy(PolicyRecord(found.name, config, target_version + 1), found, target_version)
             return Written(config_id, target_version + 1)
 
     def delete_scheduler_config(self, config_id: str) -> None:
         """Take the policy back: its classes that were made here, and its record."""
         found = self.scheduler_config_by_id(config_id)
         with self._open(owner_of(config_id)[0]) as cluster:
-            cluster.write_policy(None, found.scheduler_config)
+            cluster.write_policy(None, found, found.cluster_scheduler_config_version)
 
     def adopt(self, quota: ComputeQuota) -> None:
         """Take over a foreign quota, and let plans write it. Raises ConflictError if it changed since it was read."""
@@ -213,19 +211,9 @@ class _Cluster:
             if found is not None:
                 delete_judged(self._api, found)
 
-    def write_policy(self, record: PolicyRecord | None, before: SchedulerConfig | None) -> None:
-        """Write classes first and the record last: a policy that was cut off is written again."""
-        config = record.config if record else SchedulerConfig()
-        wanted = render((), config, self.reading.table, self.reading.version).priority_classes
-        kept = {priority_class["metadata"]["name"] for priority_class in wanted}
-        for priority_class in wanted:
-            applied(self._api, priority_class, force=True)
-        for before_class in classes_of(before, self.reading.version):
-            gone = before_class["metadata"]["name"] not in kept and self._api.find(before_class)
-            if gone and ownership_of(gone) is Ownership.MADE:
-                self._api.delete(gone)
-        annotations = {POLICY: record.to_json()} if record else {}
-        applied(self._api, cohort(self.reading.version), force=True, **annotations)
+    def write_policy(self, record: PolicyRecord | None, before: ClusterSchedulerConfig | None, version: int) -> None:
+        """Write the policy, which is `before` now. Raises ConflictError where it has another version."""
+        PolicyWrites(self._api, self.reading).write(record, before, version)
         self._apply_admission()
 
     def adopt(self, quota: ComputeQuota) -> None:
