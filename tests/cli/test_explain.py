@@ -54,7 +54,8 @@ def test_over_quota_has_a_column_of_its_own_beside_borrowed(
 
 def test_run_times_tell_when(runner: CliRunner, snapshot: str) -> None:
     result = runner.invoke(app, ["explain", "waits", "-s", snapshot, "--runs", "team-a/a-own=2h", "--json"])
-    assert json.loads(result.output)["earliest"] == "2026-11-20T13:00:00Z"
+    data = json.loads(result.output)
+    assert (data["earliest"], data["earliestBecause"]) == ("2026-11-20T13:00:00Z", "in 1 h, with the known run times")
 
 
 def test_json_is_the_same_for_programs(runner: CliRunner, snapshot: str) -> None:

@@ -35,7 +35,10 @@ def test_it_says_where_the_page_is(world: World) -> None:
     bucket = world.stack.physical("GovernanceBucket")
     result = taskgov(*ASK)
     assert result.exit_code == 0, result.output
-    assert result.output == f"page: s3://{bucket}/reports/ml-cluster/teams/team-a.html\n"
+    assert (
+        result.output
+        == f"page: s3://{bucket}/reports/ml-cluster/teams/team-a.html\nTo read it, add --open, or -o FILE.\n"
+    )
 
 
 @pytest.mark.usefixtures("world")
@@ -50,9 +53,15 @@ def test_the_page_is_written_and_opened(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("world")
-def test_a_page_that_is_not_there_is_said_to_be_written_later() -> None:
+def test_a_page_that_is_not_there_may_have_another_name() -> None:
     result = taskgov("report", "ml-cluster", "--team", "team-x")
-    assert (result.exit_code, "there is no page of team-x yet" in flat(result.output)) == (1, True)
+    assert (result.exit_code, "there is no page of team-x at s3://" in flat(result.output)) == (1, True)
+    assert "check the names: taskgov status --cluster ml-cluster" in flat(result.output)
+
+
+def test_the_arn_of_a_hyperpod_cluster_is_refused_as_it_has_no_name(world: World) -> None:
+    result = taskgov("report", world.cluster_arn, "--team", "team-a")
+    assert (result.exit_code, "give its name" in flat(result.output)) == (2, True)
 
 
 @pytest.mark.usefixtures("world")

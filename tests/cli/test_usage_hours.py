@@ -70,7 +70,7 @@ def test_time_of_which_nothing_is_known_is_not_measured() -> None:
     assert sum(offered.capacity for offered in usage.offered.values()) == 8 * 1800
 
 
-def test_a_time_that_goes_on_is_shown_up_to_the_last_measurement() -> None:
+def test_a_time_that_has_not_ended_is_shown_up_to_the_last_measurement() -> None:
     shown = "ml-cluster, hours from 2026-11-20 10:00 to 2026-11-20"
     assert title("ml-cluster", START, END, at(30)) == f"{shown} 10:30 UTC, the last measurement"
     assert title("ml-cluster", START, END, END) == title("ml-cluster", START, END, at(-30)) == f"{shown} 14:00 UTC"

@@ -95,6 +95,7 @@ def test_a_job_waits_for_what_is_left_of_the_one_before_it(snapshot: Path, tmp_p
 def test_people_read_no_earlier_than_and_what_it_waits_for(snapshot: Path, tmp_path: Path) -> None:
     shown = when("waits", "-s", snapshot, "--history", record(tmp_path / "work")).output
     assert shown.startswith("team-a/waits: no earlier than 1")
+    assert shown.splitlines()[0].endswith(" (UTC)")
     for text in ("Of 100 futures of the queue, half start it by 1", "Not calibrated", "of team-a counted"):
         assert text in shown
 
@@ -164,6 +165,7 @@ def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:
         (("waits", "--history", short), "cannot be read as a history"),
         (("wait",), "did you mean team-a/waits"),
         (("waits", "--runs", "waits=soon"), "not a duration"),
+        (("waits", "--runs", "waits=soon", "--runs", "none=1h"), "there is no workload named none"),
         (("waits", "--as", "team-b"), "--as team-b: nothing is submitted; --submit FILE names the job"),
     ):
         result = when(*words, "-s", snapshot)

@@ -37,12 +37,25 @@ def duration(text: str) -> timedelta:
 
 
 def run_times(snapshot: Snapshot, runs: list[str] | None) -> dict[str, timedelta]:
-    """Return the run times that `--runs` gives, by Kueue's key. Raises `typer.BadParameter`."""
+    """Return the run times that `--runs` gives, by Kueue's key. Raises `typer.BadParameter` with every wrong value."""
     found: dict[str, timedelta] = {}
+    wrong = []
     for run in runs or ():
         name, _, text = run.rpartition("=")
+        said: list[str] = []
+        key, long = None, None
         try:
-            found[find_workload(snapshot.kueue.workloads, name).key] = duration(text)
-        except (UnknownNameError, ValueError) as error:
-            raise typer.BadParameter(f"--runs {run}: {error}") from error
+            key = find_workload(snapshot.kueue.workloads, name).key
+        except UnknownNameError as error:
+            said.append(str(error))
+        try:
+            long = duration(text)
+        except ValueError as error:
+            said.append(str(error))
+        if key is not None and long is not None:
+            found[key] = long
+        else:
+            wrong.append(f"--runs {run}: {'; '.join(said)}")
+    if wrong:
+        raise typer.BadParameter("\n".join(wrong))
     return found

@@ -42,10 +42,12 @@ def report(
 
     Example: taskgov report ml-cluster --team team-a --open
     """
+    if cluster.startswith("arn:") and ":eks:" not in cluster:
+        raise typer.BadParameter(f"{cluster}: the ARN has the cluster's id; give its name", param_hint="CLUSTER")
     with told():
         outputs = stack_outputs(boto3.client("cloudformation", config=CONFIG), stack, "BucketName")
         bucket, key = outputs["BucketName"], KEY.format(cluster=_name(cluster), team=team)
-        body = _page(bucket, key, team)
+        body = _page(bucket, key, team, _name(cluster))
     place = f"s3://{bucket}/{key}"
     if output is None and show:
         output = Path(gettempdir()) / f"taskgov-{_name(cluster)}-{team}.html"
@@ -55,8 +57,8 @@ def report(
         print_json({"page": place, "bytes": len(body), "file": None if output is None else str(output)})
     else:
         console().print(f"page: {place}", soft_wrap=True, markup=False)
-        if output is not None:
-            console().print(f"written: {output}", soft_wrap=True, markup=False)
+        said = "To read it, add --open, or -o FILE." if output is None else f"written: {output}"
+        console().print(said, soft_wrap=True, markup=False)
     if show and output is not None:
         webbrowser.open(output.resolve().as_uri())
 
@@ -73,7 +75,7 @@ def _name(cluster: str) -> str:
     return cluster.rpartition("/")[2]
 
 
-def _page(bucket: str, key: str, team: str) -> bytes:
+def _page(bucket: str, key: str, team: str, cluster: str) -> bytes:
     """Return the page. Raises RefusedError where there is none, or the caller may not read it; GovernanceError."""
     try:
         body = Bucket(boto3.client("s3", config=CONFIG), bucket).find(key)
@@ -85,5 +87,8 @@ def _page(bucket: str, key: str, team: str) -> bytes:
             f"members read that of the team in the tag `team` of their role or session"
         ) from error
     if body is None:
-        raise RefusedError(f"there is no page of {team} yet at s3://{bucket}/{key}: the next run or audit writes it")
+        raise RefusedError(
+            f"there is no page of {team} at s3://{bucket}/{key}: each run and audit of {cluster} writes one for each "
+            f"team. If {team} is not new, check the names: taskgov status --cluster {cluster}"
+        )
     return body

@@ -39,7 +39,7 @@ _MEMBERS: Final = (
     "an estimate needs all queues and workloads, and you may read only some of them; "
     "a member of a team reads the estimates that a stack keeps: --stack NAME, without --runs, --history and --submit"
 )
-_NO_HISTORY: Final = "no history: give --history or --stack. Earliest start with the known run times"
+_NO_HISTORY: Final = "no history: give --history or --stack. Earliest start"
 _HIDDEN: Final = (
     "no estimate: the stack has none for your team, or you may not read them (tag `team` of the role or session)"
 )
@@ -202,7 +202,7 @@ def _told(found: StartEstimate) -> tuple[Earlier, ...]:
 def _sentence(found: StartEstimate) -> str:
     if found.reason not in ESTIMATED and found.given is None:
         return found.reason.value
-    return "no estimate" if found.given is None else found.given.sentence(found.asked_at)
+    return "no estimate" if found.given is None else f"{found.given.sentence(found.asked_at)} (UTC)"
 
 
 def _at(found: StartEstimate, moment: datetime | None) -> str:

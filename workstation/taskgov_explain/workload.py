@@ -9,6 +9,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.projection import model_of
 from taskgov.allocation.uncertain import waiting_in
 from taskgov.estimates.given import GivenStart
+from taskgov.number_text import duration
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant, moment
 from taskgov.scheduling.objects import FlavorResource, flavor_resource
@@ -227,7 +228,9 @@ def _earliest(case: Case, reason: Reason, told: RunTimes) -> tuple[datetime | No
     if first is not None:
         when = moment(first)
         wait = when - case.snapshot.taken_at
-        return when, "in the next cycles" if wait < timedelta(seconds=1) else f"in {wait}, with the known run times"
+        if wait < timedelta(seconds=1):
+            return when, "in the next cycles"
+        return when, f"in {duration(wait.total_seconds())}, with the known run times"
     if not known:
         return None, "unknown; give --runs NAME=2h, or set maximumExecutionTimeSeconds in the job"
     return None, "not with the known run times"

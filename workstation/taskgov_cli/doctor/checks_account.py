@@ -159,7 +159,7 @@ def policy_document(found: Read[PolicyFile], cluster: Read[Cluster], names: Name
         fix = (fetch, f"taskgov validate {file}", put)
         return failed(
             check,
-            f"{at} breaks {len(parsed.violations)} rules: {broken}",
+            f"{at} breaks {counted(len(parsed.violations), 'rule')}: {broken}",
             *fix,
             note="Correct the document in between.",
         )

@@ -112,7 +112,7 @@ def usage(  # noqa: PLR0913 - the options of a command
 
 
 def title(name: str, start: datetime, end: datetime, looked_at: datetime) -> str:
-    """Return what the table shows: up to the last measurement, where the time goes on after it."""
+    """Return what the table shows: up to the last measurement, where the time has not ended."""
     is_open = start < looked_at < end
     until = f"{looked_at if is_open else end:%Y-%m-%d %H:%M} UTC{', the last measurement' if is_open else ''}"
     return f"{name}, hours from {start:%Y-%m-%d %H:%M} to {until}"

@@ -20,6 +20,9 @@ def cause_words(what: str, by: str | None, at: str = "") -> str:
     'run requested by ana at 12:00:00 UTC; plan plan-1 approved by ben'
     >>> cause_words("UpdateComputeQuota", None)
     'UpdateComputeQuota'
+    >>> cause_words("Object Created: policies/ml-cluster.yaml", "111122223333")  # S3 names no person
+    'Object Created: policies/ml-cluster.yaml by account 111122223333'
     """
     event, *approval = what.partition("; plan ")
-    return f"{_OWN.get(event, event)}{f' by {by}' if by else ''}{at}{''.join(approval)}"
+    who = f"account {by}" if by and by.isdigit() else by
+    return f"{_OWN.get(event, event)}{f' by {who}' if who else ''}{at}{''.join(approval)}"
