@@ -65,7 +65,6 @@ class TestEmbedded(QuotaStoreContract):
                 settle=cluster.settle,
             )
 
-
     @pytest.mark.parametrize("act", ["update", "delete"])
     def test_a_policy_that_was_written_meanwhile_is_not_replaced_by_a_late_write(
         self, rig: Rig, monkeypatch: pytest.MonkeyPatch, act: str
