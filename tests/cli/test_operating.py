@@ -84,6 +84,16 @@ def test_history_shows_a_plan_that_waits_first_with_the_commands_that_answer_it(
     assert f"waits until 2026-11-21 09:00 for: taskgov approve {plan}, or taskgov reject {plan}" in shown
 
 
+@pytest.mark.parametrize("until", ["soon", -1, 10**20])
+def test_history_leaves_out_a_request_that_cannot_be_read_and_says_so(asking: World, until: str | int) -> None:
+    table = boto3.resource("dynamodb").Table(asking.stack.outputs["TableName"])
+    (key,) = ({name: item[name] for name in ("pk", "sk")} for item in table.scan()["Items"] if item["sk"] == "STATE")
+    values = {":until": until}
+    table.update_item(Key=key, UpdateExpression="SET askedUntil = :until", ExpressionAttributeValues=values)
+    result = taskgov("history", "ml-cluster", "--json")
+    assert (result.exit_code, json.loads(result.stdout), "Left out: " in result.stderr) == (0, [], True)
+
+
 @pytest.mark.parametrize("answer", ["approve", "reject"])
 def test_history_does_not_show_an_answered_plan_as_waiting(asking: World, answer: str) -> None:
     taskgov(answer, pending_plan(asking))

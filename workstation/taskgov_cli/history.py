@@ -39,6 +39,7 @@ SHOWN = 20
 WAITING = "needs-approval"
 LONGEST = timedelta(days=14)
 """A run began at most so long before its request for approval expires: a request is open for a week at most."""
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
 STYLES = {
     "applied": "green",
@@ -123,24 +124,35 @@ def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         # By a query, which reading the runs needs as well.
         condition = Key("pk").eq(key["pk"]) & Key("sk").eq(key["sk"])
         items = place.table.query(KeyConditionExpression=condition, ConsistentRead=True)["Items"]
-    state = next(iter(items), {})
-    plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
-    if plan is None or "askedBy" not in state or until <= datetime.now(UTC):
-        return
-    execution = str(state["askedBy"]).rpartition(":")[2]
-    oldest = until - LONGEST
-    for run in takewhile(lambda run: datetime.fromisoformat(run["startedAt"]) > oldest, runs(place, cluster_arn)):
-        # An execution runs several times: the id of a run is its name and a number.
-        if run.get("planId") == plan and _run_id(run).startswith(f"{execution}-"):
-            return
-    yield {
-        "sk": f"{keys.RUN}#{execution}",
+    for asked in filter(None, (read(item, _as_asked, _unreadable) for item in items)):
+        until = datetime.fromisoformat(asked["waitsUntil"])
+        if until > datetime.now(UTC) and not _has_record(place, cluster_arn, asked, until - LONGEST):
+            yield asked
+
+
+def _as_asked(state: Run) -> Run | None:
+    """Return the run that waits, or None. Raises ValueError or KeyError for an item that does not say it fully."""
+    if "askedPlan" not in state or "askedBy" not in state:
+        return None
+    seconds = int(str(state["askedUntil"]))
+    if not 0 <= seconds < LATEST.timestamp():
+        raise ValueError(f"its askedUntil is {seconds}, which is not a time")
+    return {
+        "sk": f"{keys.RUN}#{str(state['askedBy']).rpartition(':')[2]}",
         "outcome": WAITING,
-        "planId": str(plan),
+        "planId": str(state["askedPlan"]),
         "plan": str(state["askedDocument"]),
         "applied": 0,
-        "waitsUntil": f"{until:%Y-%m-%dT%H:%M:%SZ}",
+        "waitsUntil": f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
+
+
+def _has_record(place: Deployed, cluster_arn: str, asked: Run, oldest: datetime) -> bool:
+    """Return whether the run of a request has ended since. An execution runs several times: their ids have a number."""
+    started = takewhile(lambda run: datetime.fromisoformat(run["startedAt"]) > oldest, runs(place, cluster_arn))
+    return any(
+        run.get("planId") == asked["planId"] and _run_id(run).startswith(f"{_run_id(asked)}-") for run in started
+    )
 
 
 def _as_record(item: Run) -> Run:
