@@ -9,11 +9,13 @@ from moto import mock_aws
 from taskgov.adapters.order_book import DynamoOrderBook
 from taskgov.contracts.orders import UnlockOrder
 from taskgov.errors import ConflictError, UpstreamError
+from taskgov.people import person_of
 from tests.support.governance_table import governance_table
-from tests.support.memory import CLUSTER_ARN
+from tests.support.memory import CLUSTER_ARN, NOON
 
 STATE = {"pk": f"CLUSTER#{CLUSTER_ARN}", "sk": "STATE"}
 PLAN = "plan-0123456789abcdef"
+ACCOUNT = "arn:aws:iam::111122223333"
 REQUEST = {
     "pk": f"APPROVAL#{CLUSTER_ARN}",
     "sk": f"APPROVAL#{PLAN}",
@@ -87,3 +89,15 @@ def test_a_request_that_cannot_be_read_or_is_of_another_plan_is_an_error_with_it
     table.put_item(Item={name: value for name, value in item.items() if value is not None})
     with pytest.raises(UpstreamError, match="cannot be read"):
         book.request(CLUSTER_ARN, PLAN)
+
+
+@pytest.mark.parametrize(("by", "accepted"), [("ana", None), ("ben", f"{ACCOUNT}:user/ana")])
+def test_an_acceptance_is_withdrawn_by_who_gave_it_alone(
+    table: Any, book: DynamoOrderBook, by: str, accepted: str | None
+) -> None:
+    ana = person_of(f"{ACCOUNT}:user/ana")
+    book.record_acceptance("ml-cluster", "v1", ana, NOON)
+    book.withdraw_acceptance("ml-cluster", "v1", person_of(f"{ACCOUNT}:user/{by}"))
+    known = book.authorship("ml-cluster", "v1")
+    assert known is not None
+    assert known.accepted_by == accepted

@@ -24,7 +24,7 @@ from taskgov_embedded.cluster.simulated import SimulatedCluster
 from tests.support.quota_store import ARN, G5, POLICY_ID, Edit, QuotaStoreContract, Rig, ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from taskgov.ports import ClusterAccess
 
@@ -72,13 +72,13 @@ class TestEmbedded(QuotaStoreContract):
         rig.quotas.create_scheduler_config(ARN, "policy", ranks(training=70, tuning=50))
         theirs, send = [ranks(training=90, tuning=50)], ObjectApi._call
 
-        def late(self: ObjectApi, method: str, item: Any, *more: Any, **query: str) -> Any:
+        def late(self: ObjectApi, method: str, item: Any, body: Any = None, **query: str) -> Any:
             if theirs and method in {"PATCH", "DELETE"}:
                 rig.quotas.update_scheduler_config(POLICY_ID, 1, theirs.pop())
-            return send(self, method, item, *more, **query)
+            return send(self, method, item, body, **query)
 
         monkeypatch.setattr(ObjectApi, "_call", late)
-        acts = {
+        acts: dict[str, Callable[[], object]] = {
             "update": lambda: rig.quotas.update_scheduler_config(POLICY_ID, 1, ranks(training=10)),
             "delete": lambda: rig.quotas.delete_scheduler_config(POLICY_ID),
         }

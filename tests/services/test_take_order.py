@@ -93,6 +93,10 @@ class InMemoryBook:
     def record_acceptance(self, cluster_name: str, version: str, by: Person, at: datetime) -> None:
         self.behind[cluster_name, version] = Authorship(accepted_by=by.identity)
 
+    def withdraw_acceptance(self, cluster_name: str, version: str, by: Person) -> None:
+        if self.behind.get((cluster_name, version)) == Authorship(accepted_by=by.identity):
+            del self.behind[cluster_name, version]
+
     def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
         self.orders.append((order.action, by.arn))
         return f"{order.action}-1"
@@ -218,6 +222,22 @@ def test_who_is_not_recorded_as_the_author_is_asked_to_apply_again_and_is_the_au
 
 def test_an_approver_accepts_a_document_whose_author_is_not_known(book: InMemoryBook, give: Give) -> None:
     give(BEN, rights=ANYBODY)
+    assert book.behind == {("ml-cluster", "v1"): Authorship(accepted_by=BEN)}
+
+
+def test_an_approval_that_no_run_waits_for_accepts_no_document(book: InMemoryBook, give: Give) -> None:
+    book.waits = False
+    with pytest.raises(ConflictError, match="no run waits"):
+        give(BEN, rights=ANYBODY)
+    assert book.behind == {}
+
+
+def test_an_approval_that_is_repeated_after_it_reached_the_run_accepts_the_document_still(
+    book: InMemoryBook, give: Give
+) -> None:
+    give(BEN, rights=ANYBODY)
+    with pytest.raises(ConflictError, match=f"was approved by {BEN}"):
+        give(BEN, rights=ANYBODY)
     assert book.behind == {("ml-cluster", "v1"): Authorship(accepted_by=BEN)}
 
 

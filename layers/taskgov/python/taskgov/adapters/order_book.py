@@ -136,6 +136,19 @@ class DynamoOrderBook:
         """Keep who accepted a version of an unknown author."""
         self._record(cluster_name, version, {"acceptedBy": by.identity, "acceptedAt": at.isoformat()})
 
+    def withdraw_acceptance(self, cluster_name: str, version: str, by: Person) -> None:
+        """Forget that this person accepted a version; another's acceptance stays."""
+        try:
+            with translated(f"forget who accepted the document of {cluster_name}"):
+                self._table.update_item(
+                    Key=keys.document(cluster_name, version),
+                    UpdateExpression="REMOVE acceptedBy, acceptedAt",
+                    ConditionExpression="acceptedBy = :by",
+                    ExpressionAttributeValues={":by": by.identity},
+                )
+        except ConflictError:
+            return
+
     def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
         """Keep that a person is about to write by hand, or frees a lock; return the id, which names the content."""
         about = {"planId": order.plan_id} if isinstance(order, ManualOrder) else {"reason": order.reason}

@@ -79,6 +79,10 @@ class OrderBook(Protocol):
         """Keep who accepted a version of an unknown author by approving a plan that follows from it."""
         ...
 
+    def withdraw_acceptance(self, cluster_name: str, version: str, by: Person) -> None:
+        """Forget that this person accepted a version: the approval did not reach a run. Another's acceptance stays."""
+        ...
+
     def record_order(self, order: ManualOrder | UnlockOrder, by: Person, at: datetime) -> str:
         """Keep that a person is about to write by hand, or frees a lock; return the order's id."""
         ...

@@ -147,9 +147,13 @@ class TakeOrder:
         answer = Answer(by, now, approved, author or UNKNOWN)
         # The answer is kept before the run gets it: two answers cannot both count, and the same one may be repeated.
         self.book.claim(request, answer)
-        if approved and rights.approvers and author is None and request.policy_version is not None:
-            self.book.record_acceptance(request.cluster_name, request.policy_version, by, now)
+        is_unknown = known is None or (known.author is None and known.accepted_by is None)
+        accepts = request.policy_version if approved and rights.approvers and is_unknown else None
+        if accepts is not None:
+            self.book.record_acceptance(request.cluster_name, accepts, by, now)
         if not self.book.tell(request, answer):
+            if accepts is not None and request.answered_by is None:  # an answer that did not count accepts nothing
+                self.book.withdraw_acceptance(request.cluster_name, accepts, by)
             raise ConflictError(_over(request) if request.answered_by is None else _answered(request))
         return OrderResult(
             action=order.action,
