@@ -84,6 +84,17 @@ def test_history_shows_a_plan_that_waits_first_with_the_commands_that_answer_it(
     assert f"waits until 2026-11-21 09:00 for: taskgov approve {plan}, or taskgov reject {plan}" in shown
 
 
+def test_history_shows_the_outcome_of_an_answered_plan_before_runs_that_ended_earlier(asking: World) -> None:
+    plan = pending_plan(asking)
+    for _ in range(3):
+        taskgov("reconcile", "ml-cluster")
+        asking.stack.run_until_quiet(300)
+    taskgov("reject", plan)
+    asking.stack.run_until_quiet(300)
+    shown = data("history", "ml-cluster", "--limit", "2")  # a run follows the answer
+    assert [(run["outcome"], run["planId"]) for run in shown] == [("needs-approval", plan), ("rejected", plan)]
+
+
 @pytest.mark.parametrize("answer", ["approve", "reject"])
 def test_history_does_not_show_an_answered_plan_as_waiting(asking: World, answer: str) -> None:
     taskgov(answer, pending_plan(asking))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,7 +38,7 @@ SHOWN = 20
 
 WAITING = "needs-approval"
 LONGEST = timedelta(days=14)
-"""A run began at most so long before its request for approval expires: a request is open for a week at most."""
+"""No run takes longer: a request for approval is open for a week at most."""
 
 STYLES = {
     "applied": "green",
@@ -71,7 +71,7 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the last runs of a cluster: time, cause, plan and outcome. First comes a plan that waits for approval.
+    """Show the runs of a cluster that ended last: time, cause, plan and outcome; before them, a plan that waits.
 
     --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
@@ -87,7 +87,8 @@ def history(
     with told(), working("reading the runs"):
         place = deployed(stack)
         arn = place.arn_of(cluster)
-        found = [*_waiting(place, arn), *islice(runs(place, arn), limit)]
+        ended = _last_ended(place, arn, limit)
+        found = [*_waiting(place, arn, ended), *ended[:limit]]
     answer(lambda: [_as_data(run) for run in found], _shown(cluster, found), form, as_json=as_json)
 
 
@@ -112,7 +113,24 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
+def _last_ended(place: Deployed, cluster_arn: str, limit: int) -> list[Run]:
+    """Return at least so many runs, the one that ended last first. Raises GovernanceError.
+
+    They are stored by their start; one that waited for an approval began long before others that have ended.
+    """
+    found: list[Run] = []
+    for run in runs(place, cluster_arn):
+        if len(found) >= limit and _time(run, "startedAt") < _time(found[limit - 1], "endedAt") - LONGEST:
+            break
+        insort(found, run, key=lambda other: -_time(other, "endedAt").timestamp())
+    return found
+
+
+def _time(run: Run, name: str) -> datetime:
+    return datetime.fromisoformat(run[name])
+
+
+def _waiting(place: Deployed, cluster_arn: str, ended: list[Run]) -> Iterator[Run]:
     """Yield the run that waits for approval: it has no record before it ends. Raises GovernanceError.
 
     A rejected request stays in the state until it would have expired, but its run has a record.
@@ -127,11 +145,9 @@ def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
     if plan is None or until <= datetime.now(UTC):
         return
     execution = str(state["askedBy"]).rpartition(":")[2]
-    oldest = until - LONGEST
-    for run in takewhile(lambda run: datetime.fromisoformat(run["startedAt"]) > oldest, runs(place, cluster_arn)):
-        # An execution runs several times: the id of a run is its name and a number.
-        if run.get("planId") == plan and _run_id(run).startswith(f"{execution}-"):
-            return
+    # An execution runs several times: the id of a run is its name and a number.
+    if any(run.get("planId") == plan and _run_id(run).startswith(f"{execution}-") for run in ended):
+        return
     yield {
         "sk": f"{keys.RUN}#{execution}",
         "outcome": WAITING,
