@@ -94,6 +94,17 @@ def test_history_leaves_out_a_request_that_cannot_be_read_and_says_so(asking: Wo
     assert (result.exit_code, json.loads(result.stdout), "Left out: " in result.stderr) == (0, [], True)
 
 
+def test_history_shows_the_outcome_of_an_answered_plan_before_runs_that_ended_earlier(asking: World) -> None:
+    plan = pending_plan(asking)
+    for _ in range(3):
+        taskgov("reconcile", "ml-cluster")
+        asking.stack.run_until_quiet(300)
+    taskgov("reject", plan)
+    asking.stack.run_until_quiet(300)
+    shown = data("history", "ml-cluster", "--limit", "2")  # a run follows the answer
+    assert [(run["outcome"], run["planId"]) for run in shown] == [("needs-approval", plan), ("rejected", plan)]
+
+
 @pytest.mark.parametrize("answer", ["approve", "reject"])
 def test_history_does_not_show_an_answered_plan_as_waiting(asking: World, answer: str) -> None:
     taskgov(answer, pending_plan(asking))

@@ -70,7 +70,7 @@ def test_a_rollback_of_what_is_restored_already_leaves_no_record(applied: World)
 @in_a_fork
 def test_without_the_stop_switch_the_next_run_applies_the_document_again(applied: World) -> None:
     result = taskgov("rollback", last_plan(), "--yes")
-    assert "The stop switch is off" in result.stdout
+    assert "The stop switch is off: in apply mode, the next run applies" in result.stdout
     applied.stack.run_until_quiet(300)
     assert counts(applied) == AFTER
 

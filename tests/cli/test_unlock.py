@@ -125,3 +125,4 @@ def test_a_lock_that_ran_out_is_not_called_held(applied: World) -> None:
     shown = taskgov("unlock", "ml-cluster").stdout
     assert f"Nobody holds the lock of ml-cluster: the lock of {machine}:gone ended at 2023-11-14 22:13:20 UTC" in shown
     assert "Step Functions does not have its execution any more." in shown
+    assert "nothing has to be freed" in shown

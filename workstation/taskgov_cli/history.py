@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,7 +38,7 @@ SHOWN = 20
 
 WAITING = "needs-approval"
 LONGEST = timedelta(days=14)
-"""A run began at most so long before its request for approval expires: a request is open for a week at most."""
+"""No run takes longer: a request for approval is open for a week at most."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
 STYLES = {
@@ -72,7 +72,7 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the last runs of a cluster: time, cause, plan and outcome. First comes a plan that waits for approval.
+    """Show the runs of a cluster that ended last: time, cause, plan and outcome; before them, a plan that waits.
 
     --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
@@ -88,7 +88,8 @@ def history(
     with told(), working("reading the runs"):
         place = deployed(stack)
         arn = place.arn_of(cluster)
-        found = [*_waiting(place, arn), *islice(runs(place, arn), limit)]
+        ended = _last_ended(place, arn, limit)
+        found = [*_waiting(place, arn, ended), *ended[:limit]]
     answer(lambda: [_as_data(run) for run in found], _shown(cluster, found), form, as_json=as_json)
 
 
@@ -113,7 +114,24 @@ def runs(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
+def _last_ended(place: Deployed, cluster_arn: str, limit: int) -> list[Run]:
+    """Return at least so many runs, the one that ended last first. Raises GovernanceError.
+
+    They are stored by their start; one that waited for an approval began long before others that have ended.
+    """
+    found: list[Run] = []
+    for run in runs(place, cluster_arn):
+        if len(found) >= limit and _time(run, "startedAt") < _time(found[limit - 1], "endedAt") - LONGEST:
+            break
+        insort(found, run, key=lambda other: -_time(other, "endedAt").timestamp())
+    return found
+
+
+def _time(run: Run, name: str) -> datetime:
+    return datetime.fromisoformat(run[name])
+
+
+def _waiting(place: Deployed, cluster_arn: str, ended: list[Run]) -> Iterator[Run]:
     """Yield the run that waits for approval: it has no record before it ends. Raises GovernanceError.
 
     An answered request stays in the state until it would have expired: rejected, without an execution that waits;
@@ -124,21 +142,17 @@ def _waiting(place: Deployed, cluster_arn: str) -> Iterator[Run]:
         # By a query, which reading the runs needs as well.
         condition = Key("pk").eq(key["pk"]) & Key("sk").eq(key["sk"])
         items = place.table.query(KeyConditionExpression=condition, ConsistentRead=True)["Items"]
-    for asked in filter(None, (read(item, _as_asked, _unreadable) for item in items)):
-        until = datetime.fromisoformat(asked["waitsUntil"])
-        if until > datetime.now(UTC) and not _has_record(place, cluster_arn, asked, until - LONGEST):
-            yield asked
-
-
-def _as_asked(state: Run) -> Run | None:
-    """Return the run that waits, or None. Raises ValueError or KeyError for an item that does not say it fully."""
-    if "askedPlan" not in state or "askedBy" not in state:
-        return None
-    seconds = int(str(state["askedUntil"]))
-    if not 0 <= seconds < LATEST.timestamp():
-        raise ValueError(f"its askedUntil is {seconds}, which is not a time")
-    return {
-        "sk": f"{keys.RUN}#{str(state['askedBy']).rpartition(':')[2]}",
+    state = next(iter(items), {})
+    plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
+    if plan is None or until <= datetime.now(UTC):
+        return
+    execution = str(state["askedBy"]).rpartition(":")[2]
+    # An execution runs several times: the id of a run is its name and a number.
+    if any(run.get("planId") == plan and _run_id(run).startswith(f"{execution}-") for run in ended):
+        return
+    yield {
+        "sk": f"{keys.RUN}#{execution}",
+LATEST = datetime(9999, 1, 1, tzinfo=UTC)
         "outcome": WAITING,
         "planId": str(state["askedPlan"]),
         "plan": str(state["askedDocument"]),
@@ -147,12 +161,10 @@ def _as_asked(state: Run) -> Run | None:
     }
 
 
-def _has_record(place: Deployed, cluster_arn: str, asked: Run, oldest: datetime) -> bool:
-    """Return whether the run of a request has ended since. An execution runs several times: their ids have a number."""
-    started = takewhile(lambda run: datetime.fromisoformat(run["startedAt"]) > oldest, runs(place, cluster_arn))
-    return any(
-        run.get("planId") == asked["planId"] and _run_id(run).startswith(f"{_run_id(asked)}-") for run in started
-    )
+def _has_record(asked: Run, ended: list[Run]) -> bool:
+    """Return whether the run of a request has ended. An execution runs several times: their ids have a number."""
+    beginning = f"{_run_id(asked)}-"
+    return any(run.get("planId") == asked["planId"] and _run_id(run).startswith(beginning) for run in ended)
 
 
 def _as_record(item: Run) -> Run:

@@ -273,6 +273,7 @@ def _closing_lines(plan: Plan, changes: list[ChangeSince], ended: End) -> list[s
         lines.append("The stop switch is on. When the policy document is right again: taskgov stop off")
     else:
         lines.append(
-            "The stop switch is off: the next run applies the policy document again. To prevent it: taskgov stop on"
+            "The stop switch is off: in apply mode, the next run applies the document again. To prevent it: "
+            "taskgov stop on"
         )
     return lines

@@ -97,6 +97,8 @@ def _lines(cluster: str, lock: Lock, execution: Execution | None, *, freed: bool
         lines.append("Step Functions does not have its execution any more.")
     if freed:
         lines.append(f"It is free now, and a run was requested: taskgov history {cluster}")
+    elif not _is_held(lock):
+        lines.append("Nothing was changed, and nothing has to be freed.")
     else:
         lines.append(f'Nothing was changed. To free it: taskgov unlock {cluster} --yes --reason "..."')
     return lines
