@@ -142,17 +142,20 @@ def _waiting(place: Deployed, cluster_arn: str, ended: list[Run]) -> Iterator[Ru
         # By a query, which reading the runs needs as well.
         condition = Key("pk").eq(key["pk"]) & Key("sk").eq(key["sk"])
         items = place.table.query(KeyConditionExpression=condition, ConsistentRead=True)["Items"]
-    state = next(iter(items), {})
-    plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
-    if plan is None or until <= datetime.now(UTC):
-        return
-    execution = str(state["askedBy"]).rpartition(":")[2]
-    # An execution runs several times: the id of a run is its name and a number.
-    if any(run.get("planId") == plan and _run_id(run).startswith(f"{execution}-") for run in ended):
-        return
-    yield {
-        "sk": f"{keys.RUN}#{execution}",
-LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+    for asked in filter(None, (read(item, _as_asked, _unreadable) for item in items)):
+        if _time(asked, "waitsUntil") > datetime.now(UTC) and not _has_record(asked, ended):
+            yield asked
+
+
+def _as_asked(state: Run) -> Run | None:
+    """Return the run that waits, or None. Raises ValueError or KeyError for an item that does not say it fully."""
+    if "askedPlan" not in state or "askedBy" not in state:
+        return None
+    seconds = int(str(state["askedUntil"]))
+    if not 0 <= seconds < LATEST.timestamp():
+        raise ValueError(f"its askedUntil is {seconds}, which is not a time")
+    return {
+        "sk": f"{keys.RUN}#{str(state['askedBy']).rpartition(':')[2]}",
         "outcome": WAITING,
         "planId": str(state["askedPlan"]),
         "plan": str(state["askedDocument"]),
