@@ -20,9 +20,9 @@ from taskgov.snapshot.records import QuotaEdit
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
 
 NAME_LIMIT = 80
+"""Characters in the name of a Step Functions execution."""
 WHOLE_NAME = 56
 """So long may a cluster's name be that is whole in the names of executions; EKS has names of up to 100 characters."""
-"""Characters in the name of a Step Functions execution."""
 
 
 @dataclass(frozen=True, slots=True)
