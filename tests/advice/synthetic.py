@@ -44,6 +44,11 @@ def by_clock(chance: random.Random, team: str, gpus: int, first: int, last: int)
                 yield Piece(team, day * DAY + hour * HOUR + chance.uniform(0, HOUR / 4), 1.6 * HOUR, 1)
 
 
+def two_teams() -> Past:
+    """Return a history in which team-a's work comes in the morning, and team-b's all day."""
+    return history(lambda chance: [*by_clock(chance, "team-a", 6, 8, 14), *steady(chance, "team-b", 0.5)])
+
+
 def written(past: Past, file: Path) -> Path:
     """Write a history as a trace in Philly's form."""
     rows = [

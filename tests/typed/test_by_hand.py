@@ -37,7 +37,7 @@ from taskgov_embedded.server.account import DOCUMENTS, EKS_NAME, WORKERS, LocalA
 from taskgov_embedded.server.http_server import StackServer
 from taskgov_embedded.stack import Stack
 from taskgov_embedded.walkthrough.world import entries_of
-from tests.advice.synthetic import MONDAY, by_clock, history, steady, with_record
+from tests.advice.synthetic import MONDAY, two_teams, with_record
 from tests.faults import forks
 from tests.review.fake_forge import FakeForge, served
 from tests.review.test_review import environment as pipeline
@@ -171,9 +171,8 @@ class Person:
 
     def _work_for_weeks(self) -> None:
         """Put the record of six weeks into the bucket."""
-        past = history(lambda chance: [*by_clock(chance, "team-a", 6, 8, 14), *steady(chance, "team-b", 0.5)])
         bucket = self._account.stack.outputs["BucketName"]
-        for key, body in with_record(past, MONDAY, WORKERS.instance_type).items():
+        for key, body in with_record(two_teams(), MONDAY, WORKERS.instance_type).items():
             self._client("s3").put_object(Bucket=bucket, Key=key, Body=body)
 
     def _fail(self) -> None:

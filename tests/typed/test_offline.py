@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from taskgov_cli.main import app
+from taskgov_embedded.server.account import WORKERS
+from tests.advice.synthetic import recorded, two_teams
 from tests.typed.pages import ROOT, Command, commands
 from tests.typed.tables import ENDS, FILES, filled, is_on_files, why_not
 
@@ -33,6 +35,8 @@ def test_what_a_page_types_on_files_ends_as_it_says(page: str, tmp_path: Path, m
     for name, source in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, tmp_path / name)
+    (tmp_path / "work").mkdir()
+    recorded(two_teams(), tmp_path / "work", WORKERS.instance_type)
     monkeypatch.chdir(tmp_path)
     failed = []
     for command in typed_on_files()[page]:

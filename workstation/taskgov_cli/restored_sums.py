@@ -97,10 +97,10 @@ def _excess(capacity: TypeCapacity, taken: Vector, now: Mapping[str, int]) -> st
     """Return `5 of 4 TYPE`, by the resource that is exceeded most; None where none is."""
     total, per_instance = capacity.total, capacity.per_instance
     over = {
-        resource: (Fraction(amount, one), Fraction(total.get(resource, 0), one))
+        resource: (Fraction(amount, unit), Fraction(total.get(resource, 0), unit))
         for resource, amount in taken.items()
         if amount > max(total.get(resource, 0), now.get(resource, 0))
-        for one in [per_instance.get(resource) or 1]
+        for unit in [per_instance.get(resource) or 1]
     }
     if not over:
         return None
