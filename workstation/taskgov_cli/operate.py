@@ -109,5 +109,5 @@ def _sentence(switch: Mapping[str, Any]) -> str:
         else ""
     )
     why = f": {switch['reason']}" if switch.get("reason") else ""
-    effect = "no run writes until `taskgov stop off`" if switch["on"] else "runs follow ApplyMode"
+    effect = "no run begins to write until `taskgov stop off`" if switch["on"] else "runs follow ApplyMode"
     return f"The stop switch is {state}{by}{why}; {effect}."
