@@ -144,15 +144,15 @@ def _waiting(place: Deployed, cluster_arn: str, ended: list[Run]) -> Iterator[Ru
     plan, until = state.get("askedPlan"), datetime.fromtimestamp(int(str(state.get("askedUntil", 0))), UTC)
     if plan is None or until <= datetime.now(UTC):
         return
-    execution = str(state["askedBy"]).rpartition(":")[2]
+    execution = str(state.get("askedBy", "")).rpartition(":")[2]
     # An execution runs several times: the id of a run is its name and a number.
-    if any(run.get("planId") == plan and _run_id(run).startswith(f"{execution}-") for run in ended):
+    if any(run.get("planId") == plan and f"{_run_id(run)}-".startswith(f"{execution}-") for run in ended):
         return
-    yield {
+    pointer = {"plan": str(state["askedDocument"])} if "askedDocument" in state else {}  # older releases have none
+    yield pointer | {
         "sk": f"{keys.RUN}#{execution}",
         "outcome": WAITING,
         "planId": str(plan),
-        "plan": str(state["askedDocument"]),
         "applied": 0,
         "waitsUntil": f"{until:%Y-%m-%dT%H:%M:%SZ}",
     }

@@ -152,7 +152,7 @@ def end(
         matching = [(place, lease) for place, lease in matching if lease.end == ends]
     if len(matching) != 1:
         which = f"there are {len(matching)}: {_told_apart([lease for _, lease in matching])}"
-        which = which if matching else "there is none"
+        which = which if matching else f"there is none; the leases are in: taskgov lease list --policy {policy}"
         raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
     [(place, lease)] = matching
     has_begun, at = lease.start < now.replace(second=0, microsecond=0), f"{now:{_MINUTE}}"
