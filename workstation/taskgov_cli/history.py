@@ -71,8 +71,9 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the runs of a cluster that ended last: time, cause, plan and outcome; before them, a plan that waits.
+    """Show the last runs of a cluster: time, cause, plan and outcome.
 
+    A plan that waits for approval comes first, then the runs that have ended, the last one first.
     --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
     Example: taskgov history ml-cluster --limit 5
