@@ -189,7 +189,7 @@ def _row(run: Run) -> tuple[str | Text, ...]:
     if "waitsUntil" in run:
         plan, until = run["planId"], datetime.fromisoformat(run["waitsUntil"])
         what = f"waits until {until:%Y-%m-%d %H:%M} for: taskgov approve {plan}, or taskgov reject {plan}"
-        return "", "", outcome, plan, "", what
+        return "waits", "", outcome, plan, "", what
     started, ended = (datetime.fromisoformat(run[name]) for name in ("startedAt", "endedAt"))
     return (
         f"{started:%Y-%m-%d %H:%M:%S}",
