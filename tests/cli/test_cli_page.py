@@ -6,6 +6,7 @@ from textwrap import fill
 
 import typer
 from typer.cli import get_docs_for_click
+from typer.core import TyperGroup
 
 from taskgov_cli.main import GROUPS, app
 from tests.support.golden import assert_section
@@ -18,8 +19,20 @@ def test_the_page_lists_every_command_with_its_options() -> None:
     text = get_docs_for_click(obj=command, ctx=typer.Context(command), name="taskgov")
     head, _, rest = text.partition("\n")[2].strip().partition("**Commands**:\n\n")
     _, _, details = rest.partition("\n\n")  # typer's list has half sentences, and no groups
+    assert isinstance(command, TyperGroup)
+    for short, whole in of_groups(command):
+        details = details.replace(short, whole)
     lines = f"{head}{''.join(groups())}{details}".splitlines()
     assert_section(PAGE, "commands", "\n".join(map(wrapped, lines)))
+
+
+def of_groups(command: TyperGroup) -> Iterator[tuple[str, str]]:
+    """Yield the lines of commands within commands: as typer cuts them, and with their whole sentence."""
+    context = typer.Context(command)
+    for group in (command.get_command(context, name) for name in command.list_commands(context)):
+        for inner in group.commands.values() if isinstance(group, TyperGroup) else ():
+            cut, whole = inner.get_short_help_str(), inner.get_short_help_str(10_000)
+            yield f"* `{inner.name}`: {cut}", f"* `{inner.name}`: {whole}"
 
 
 def wrapped(line: str) -> str:

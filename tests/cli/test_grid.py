@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from taskgov_cli.grid import table
+from taskgov_cli.grid import Grid, table
 
 JOBS = table(
     "",
@@ -18,9 +18,9 @@ JOBS = table(
 WHOLE = ("research", "evaluation", "training-priority", "4 min 46 s", "ml.g5.8xlarge", "1 GPU", "1 h 2 min", "96", "12")
 
 
-def shown(width: int, *, terminal: bool) -> list[str]:
+def shown(width: int, *, terminal: bool, what: Grid = JOBS) -> list[str]:
     console = Console(file=io.StringIO(), width=width, force_terminal=terminal, no_color=True, highlight=False)
-    console.print(JOBS)
+    console.print(what)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "").splitlines()
 
@@ -38,3 +38,8 @@ def test_the_columns_that_need_least_are_whole_first() -> None:
     assert "beyond quota" in heading
     assert "training-priority (70)" in rows[0]
     assert len(rows) > 2, "what is requested takes more lines"
+
+
+def test_a_block_that_begins_with_a_number_says_of_what() -> None:
+    changes = table("", ("change #", "team", "operation"), [("2", "shared-pool", "update-quota")])
+    assert shown(24, terminal=False, what=changes)[0].rstrip() == " change 2"

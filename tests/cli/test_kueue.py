@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import signal
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def test_without_yes_it_shows_what_would_be_adopted_and_writes_nothing(policy: P
     before = queue_of(cluster)
     result = run("adopt", policy, "--context", "here")
     assert result.exit_code == 1
-    assert "team-a" in result.output
+    assert re.search(r"team-a +2 x ml\.g5\.8xlarge", result.output)
     assert "Nothing was written" in result.output
     assert queue_of(cluster) == before
 
@@ -119,9 +120,17 @@ def test_with_yes_the_queue_carries_the_record_and_its_quota_stays(policy: Path,
     assert "nothing to adopt" in again.output
 
 
-def test_another_team_is_left_alone(policy: Path, cluster: SimulatedCluster) -> None:
+def test_a_team_that_the_document_does_not_have_is_refused(policy: Path, cluster: SimulatedCluster) -> None:
     before = queue_of(cluster)
-    assert run("adopt", policy, "--context", "here", "--team", "team-b", "--yes").exit_code == 0
+    refused = run("adopt", policy, "--context", "here", "--team", "team-b", "--team", "team-a", "--yes")
+    said = " ".join(refused.output.replace("│", " ").split())
+    assert (refused.exit_code, "has no team team-b; its teams are team-a" in said) == (2, True)
+    assert queue_of(cluster) == before
+
+
+def test_another_team_is_left_alone(of_both: Path, cluster: SimulatedCluster) -> None:
+    before = queue_of(cluster)
+    assert run("adopt", of_both, "--context", "here", "--team", "team-c", "--yes").exit_code == 0
     assert queue_of(cluster) == before
 
 

@@ -109,6 +109,25 @@ def test_a_lease_that_breaks_rules_leaves_the_document_as_it_was(
     assert [found.name for found in tmp_path.iterdir()] == ["policy.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "starts"),
+    [
+        ("thursday", "2026-11-26T00:00Z"),
+        ("tomorrow", "2026-11-24T00:00Z"),
+        ("2026-11-25", "2026-11-25T00:00Z"),
+        ("thursday 18:00", "2026-11-26T18:00Z"),
+        ("today", "2026-11-23T10:30Z"),
+        ("2h", "2026-11-23T12:30Z"),
+    ],
+)
+def test_a_lease_that_starts_on_a_day_starts_with_it(tmp_path: Path, typed: str, starts: str) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAD)
+    assert lease(*ADD, str(file), "--start", typed).exit_code == 0
+    (added,) = yaml.safe_load(file.read_text())["leases"]
+    assert (added["start"], f"{added['end']}"[:10]) == (starts, "2026-11-28")
+
+
 def test_all_that_is_wrong_with_a_lease_is_said_at_once(policy: Path) -> None:
     text = policy.read_text()
     typed = ["nonsense", "--to", "team-a", "--from", "team-b", "--start", "sometime", "--until", "soonish"]

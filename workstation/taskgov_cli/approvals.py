@@ -59,6 +59,6 @@ def _ordered(place: Deployed, plan_id: str, cluster: str | None, action: str) ->
         except NotFoundError:
             continue
     raise RefusedError(
-        f"no plan {plan_id} waits for approval: it has expired, or the id is wrong; runs and their plans: "
-        "taskgov history CLUSTER"
+        f"no plan {plan_id} waits for approval: it has expired, or the id is wrong; the plan that waits, and the "
+        f"outcomes of others: taskgov history {cluster or 'CLUSTER'}"
     )

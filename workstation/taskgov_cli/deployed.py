@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 StackName = Annotated[str, typer.Option("--stack", help="CloudFormation stack of taskgov.", envvar=settings.STACK)]
 Cluster = Annotated[
-    str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
+    str, typer.Argument(help="HyperPod or EKS cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
 ]
 OfCluster = Annotated[
     str | None, typer.Option("--cluster", "-c", help="The plan's cluster; default: all are searched.", metavar="NAME")

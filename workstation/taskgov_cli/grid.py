@@ -130,7 +130,7 @@ class Grid:
         if self.title:
             yield Text(self.title, style="bold")
         for first, *others in self.rows:
-            yield _indented([first], 1, options)
+            yield _indented([f"{self.columns[0]} ", first] if self.numeric[0] else [first], 1, options)
             named = [(name, cell) for name, cell in zip(self.columns[1:], others, strict=True) if cell.plain]
             for short, group in groupby(named, key=lambda pair: _is_short(pair[1].plain)):
                 parts = [(name, " " if short else ": ", cell) for name, cell in group]

@@ -72,8 +72,9 @@ def history(
     form: Format = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """Show the runs of a cluster that ended last: time, cause, plan and outcome; before them, a plan that waits.
+    """Show the last runs of a cluster: time, cause, plan and outcome.
 
+    A plan that waits for approval comes first, then the runs that have ended, the last one first.
     --work shows attempts of workloads: those that wait or run, then those that ended, newest first.
 
     Example: taskgov history ml-cluster --limit 5
@@ -149,16 +150,17 @@ def _waiting(place: Deployed, cluster_arn: str, ended: list[Run]) -> Iterator[Ru
 
 def _as_asked(state: Run) -> Run | None:
     """Return the run that waits, or None. Raises ValueError or KeyError for an item that does not say it fully."""
-    if "askedPlan" not in state or "askedBy" not in state:
+    is_rejected = "askedDocument" in state and "askedBy" not in state  # an item of older releases has neither
+    if "askedPlan" not in state or is_rejected:
         return None
     seconds = int(str(state["askedUntil"]))
     if not 0 <= seconds < LATEST.timestamp():
         raise ValueError(f"its askedUntil is {seconds}, which is not a time")
-    return {
-        "sk": f"{keys.RUN}#{str(state['askedBy']).rpartition(':')[2]}",
+    pointer = {"plan": str(state["askedDocument"])} if "askedDocument" in state else {}
+    return pointer | {
+        "sk": f"{keys.RUN}#{str(state.get('askedBy', '')).rpartition(':')[2]}",
         "outcome": WAITING,
         "planId": str(state["askedPlan"]),
-        "plan": str(state["askedDocument"]),
         "applied": 0,
         "waitsUntil": f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
@@ -167,7 +169,7 @@ def _as_asked(state: Run) -> Run | None:
 def _has_record(asked: Run, ended: list[Run]) -> bool:
     """Return whether the run of a request has ended. An execution runs several times: their ids have a number."""
     beginning = f"{_run_id(asked)}-"
-    return any(run.get("planId") == asked["planId"] and _run_id(run).startswith(beginning) for run in ended)
+    return any(run.get("planId") == asked["planId"] and f"{_run_id(run)}-".startswith(beginning) for run in ended)
 
 
 def _as_record(item: Run) -> Run:
@@ -200,7 +202,7 @@ def _row(run: Run) -> tuple[str | Text, ...]:
     if "waitsUntil" in run:
         plan, until = run["planId"], datetime.fromisoformat(run["waitsUntil"])
         what = f"waits until {until:%Y-%m-%d %H:%M} for: taskgov approve {plan}, or taskgov reject {plan}"
-        return "", "", outcome, plan, "", what
+        return "waits", "", outcome, plan, "", what
     started, ended = (datetime.fromisoformat(run[name]) for name in ("startedAt", "endedAt"))
     return (
         f"{started:%Y-%m-%d %H:%M:%S}",

@@ -18,6 +18,7 @@ from rich.text import Text
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.errors import translated
 from taskgov.adapters.kubernetes import EksConnections
+from taskgov.allocation.wording import said_config
 from taskgov.backends.plain_eks.quotas import KueueQuotas
 from taskgov.bootstrap.aws import CONFIG
 from taskgov.errors import GovernanceError
@@ -28,7 +29,7 @@ from taskgov.ports import ClusterAccess
 from taskgov_cli import documents
 from taskgov_cli.failures import sentence_of
 from taskgov_cli.form import Form
-from taskgov_cli.formats import Format, answer, print_parts
+from taskgov_cli.formats import Format, answer, print_parts, unfolded
 from taskgov_cli.grid import table
 from taskgov_cli.kubeconfig import KubeconfigContext
 from taskgov_cli.kueue_objects import KueueObjectWriter
@@ -72,6 +73,12 @@ def adopt(
     Example: taskgov adopt plain-eks.yaml --context plain-eks
     """
     document = _of_kueue(policy)
+    named = {team.name for team in document.teams}
+    if unknown := sorted({*(teams or ())} - named):
+        raise typer.BadParameter(
+            f"{policy} has no team {' or '.join(unknown)}; its teams are {', '.join(sorted(named))}",
+            param_hint="--team",
+        )
     session = boto3.Session()
     eks = EksConnections(session.client("eks", config=CONFIG), session, SystemClock().now)
     connections = KubeconfigContext(context) if context else eks
@@ -81,7 +88,6 @@ def adopt(
     with reported():
         if context and yes:
             _require_same_cluster(context, document.cluster)
-        named = {team.name for team in document.teams}
         odd: list[UnreadableObject] = []
         foreign = [
             quota
@@ -96,7 +102,7 @@ def adopt(
             "quotas": [_as_data(quota, changes[quota.name], refused) for quota in foreign],
             "unreadable": [str(queue) for queue in odd],
         },
-        _shown(foreign, changes, refused, adopted=yes),
+        _shown(policy, foreign, changes, refused, adopted=yes),
         form,
         as_json=as_json,
     )
@@ -215,6 +221,7 @@ def _as_data(quota: ComputeQuota, objects: Sequence[Inspected], refused: Mapping
 
 
 def _shown(
+    policy: Path,
     quotas: Sequence[ComputeQuota],
     changes: Mapping[str, Sequence[Inspected]],
     refused: Mapping[str, str],
@@ -232,12 +239,16 @@ def _shown(
         for inspected in changes[quota.name]
         for change in inspected.changes or (None,)
     ]
-    yield table("", ("team", "object", "is", "field", "today", "then"), rows)
+    quota_rows = [(quota.compute_quota_target.team_name, said_config(quota.compute_quota_config)) for quota in quotas]
+    yield table("Quotas", ("team", "quota"), quota_rows)
+    yield table("Objects", ("team", "object", "is", "field", "today", "then"), rows, main=True)
     if not quotas:
-        yield Text("All queues of the document's teams already belong to taskgov: nothing to adopt.")
+        yield Text("There is nothing to adopt: these teams have no queue that somebody else made.")
     elif adopted:
         done = [name for name in (quota.compute_quota_target.team_name for quota in quotas) if name not in refused]
         yield Text(f"Adopted: {', '.join(done) or 'none'}.")
+        if done:
+            yield unfolded(f"To put the document into force: taskgov apply --policy {policy}")
     else:
         yield Text("Nothing was written. Adopt them with --yes; the quotas stay as they are.")
 

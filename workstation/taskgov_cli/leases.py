@@ -91,7 +91,10 @@ def add(  # noqa: PLR0913 - the options of a command
     to: Annotated[str, typer.Option("--to", help="The team that gets it.", metavar="TEAM")],
     from_: Annotated[str, typer.Option("--from", help="The team that gives it, or the shared pool.", metavar="TEAM")],
     until: Until,
-    start: Annotated[str | None, typer.Option("--start", help="When it starts, as in --until; default: now.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--start", help="When it starts, as in --until, but a day means its beginning; default: now."),
+    ] = None,
     reason: Annotated[
         str, typer.Option("--reason", help="The reason, for readers of the document.")
     ] = "temporary need",
@@ -113,7 +116,8 @@ def add(  # noqa: PLR0913 - the options of a command
         wrong.append(f"NxTYPE: {what!r} is not of the form 2xml.g5.8xlarge")
     for name, typed in (("start", start), ("end", until)):
         try:
-            lease[name] = _typed(typed, now) if typed else f"{now:{_MINUTE}}"
+            read = moments.start if name == "start" else moments.until
+            lease[name] = f"{read(typed, now) if typed else now:{_MINUTE}}"
         except ValueError as error:
             wrong.append(f"--{'until' if name == 'end' else name}: {error}")
     lease["reason"] = reason
@@ -152,7 +156,7 @@ def end(
         matching = [(place, lease) for place, lease in matching if lease.end == ends]
     if len(matching) != 1:
         which = f"there are {len(matching)}: {_told_apart([lease for _, lease in matching])}"
-        which = which if matching else "there is none"
+        which = which if matching else f"there is none; the leases are in: taskgov lease list --policy {policy}"
         raise typer.BadParameter(f"one lease from {from_} to {to} that has not ended is needed, and {which}")
     [(place, lease)] = matching
     has_begun, at = lease.start < now.replace(second=0, microsecond=0), f"{now:{_MINUTE}}"
@@ -201,10 +205,6 @@ def _also_broken(text: str, lease: Mapping[str, Any], now: datetime) -> Iterator
     for violation in parse_policy(lease_edit.with_lease(text, {**stand_ins, **lease}).encode()).violations:
         if violation.path.rpartition(".")[2] in lease:
             yield f"{violation.path} = {violation.value}: {violation.rule}"
-
-
-def _typed(text: str, now: datetime) -> str:
-    return f"{moments.until(text, now):{_MINUTE}}"
 
 
 def _text(file: Path) -> str:

@@ -42,7 +42,7 @@ ASK: Final = {
     ),
     "history": Lazy(
         "taskgov_cli.history:history",
-        "Show the runs of a cluster that ended last: time, cause, plan and outcome; before them, a plan that waits.",
+        "Show the last runs of a cluster: time, cause, plan and outcome.",
     ),
     "usage": Lazy(
         "taskgov_cli.usage.command:usage",

@@ -25,11 +25,30 @@ def until(text: str, now: datetime) -> datetime:
         '2026-11-28T00:00:00+00:00'
 
     """
+    at, is_day = _typed(text, now)
+    return at + timedelta(days=1) if is_day else at
+
+
+def start(text: str, now: datetime) -> datetime:
+    """Return the start that somebody types, as in `until`; a day without a time means its beginning, and today now.
+
+    Example:
+        >>> monday = datetime(2026, 11, 23, 10, tzinfo=UTC)
+        >>> start("friday", monday).isoformat(), start("today", monday).isoformat()
+        ('2026-11-27T00:00:00+00:00', '2026-11-23T10:00:00+00:00')
+
+    """
+    at, is_day = _typed(text, now)
+    return now.replace(second=0, microsecond=0) if is_day and at == _day(now) else at
+
+
+def _typed(text: str, now: datetime) -> tuple[datetime, bool]:
+    """Return a moment, or the beginning of a day and True. Raises ValueError."""
     words = text.strip().lower()
     if words in DAYS:
-        return _day(now) + timedelta(days=DAYS[words] + 1)
+        return _day(now) + timedelta(days=DAYS[words]), True
     try:
-        return now.replace(second=0, microsecond=0) + duration(words)
+        return now.replace(second=0, microsecond=0) + duration(words), False
     except ValueError:
         pass  # no duration: a moment
     try:
@@ -37,8 +56,8 @@ def until(text: str, now: datetime) -> datetime:
         first, second = (_parsed(text, _day(now) + timedelta(hours=hour)) for hour in (0, 1))
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not a time; for example: {FORMS}") from None
-    end = first if first == second else _day(first) + timedelta(days=1)
-    return end.astimezone(UTC)
+    is_day = first != second
+    return (_day(first) if is_day else first).astimezone(UTC), is_day
 
 
 def _parsed(text: str, default: datetime) -> datetime:

@@ -39,7 +39,7 @@ LiveCluster = Annotated[
     typer.Option(
         "--cluster",
         "-c",
-        help="HyperPod cluster to read, by name or ARN.",
+        help="HyperPod or EKS cluster to read, by name or ARN.",
         metavar="NAME",
         envvar=settings.CLUSTER,
         callback=settings.unless_typed("snapshot"),
@@ -85,7 +85,7 @@ PolicyFile = Annotated[
 
 def snapshot(
     cluster: Annotated[
-        str, typer.Argument(help="HyperPod cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
+        str, typer.Argument(help="HyperPod or EKS cluster, by name or ARN.", metavar="CLUSTER", envvar=settings.CLUSTER)
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="File to write; default: standard output.")

@@ -125,7 +125,8 @@ def node_event(sandbox: Sandbox) -> str:
 
     def its_run() -> Mapping[str, Any] | None:
         runs = sandbox.taskgov("history", sandbox.cluster, "--stack", sandbox.stack, "--json").data or []
-        later = [run for run in runs if datetime.fromisoformat(run["startedAt"]).timestamp() >= sent]
+        ended = [run for run in runs if "startedAt" in run]  # not the plan that waits
+        later = [run for run in ended if datetime.fromisoformat(run["startedAt"]).timestamp() >= sent]
         return next((run for run in reversed(later)), None)
 
     run = until(300, 15, its_run)
