@@ -232,6 +232,7 @@ def test_a_cluster_that_nobody_looked_at_has_no_hours(hour: World) -> None:
         found = taskgov("usage", "ml-cluster")
         assert (found.exit_code, "ml-cluster has no recorded measurement yet" in found.stderr) == (1, True)
         assert "taskgov doctor ml-cluster" in found.stderr
+        assert "taskgov doctor ml-cluster" in taskgov("history", "ml-cluster", "--work").stdout
     finally:
         client.put_object(Bucket=bucket, Key=key, Body=body)
 

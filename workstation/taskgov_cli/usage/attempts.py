@@ -12,6 +12,7 @@ from taskgov.services.work_record import RecordedWork
 from taskgov.usage.amounts import words
 from taskgov.work.attempt import Attempt, End
 from taskgov.work.day import attempt_data
+from taskgov_cli.formats import unfolded
 from taskgov_cli.grid import table
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from taskgov.ports.work import WorkDone
     from taskgov_cli.deployed import Deployed
 
+NO_MEASUREMENT = "no recorded measurement yet; the stack measures it each minute. If none comes"
 STYLES = {End.FINISHED: "green", End.EVICTED: "red", End.GONE: "yellow", End.UNSEEN: "yellow", None: "cyan"}
 
 
@@ -62,7 +64,7 @@ def work_shown(name: str, done: WorkDone, attempts: list[Attempt]) -> Iterator[R
     if total > len(attempts):
         yield Text(f"{total - len(attempts)} more: --limit shows them.")
     if done.looked_at is None:
-        yield Text(f"{name} has no recorded measurement yet; the stack measures it each minute.")
+        yield unfolded(f"{name} has {NO_MEASUREMENT}: taskgov doctor {name}")
     elif not attempts:
         yield Text(f"No attempt is waiting, running, or ended since {done.start:%Y-%m-%d %H:%M} UTC.")
 

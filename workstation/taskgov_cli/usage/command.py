@@ -20,6 +20,7 @@ from taskgov_cli.formats import Format, answer, print_parts
 from taskgov_cli.grid import table
 from taskgov_cli.output import AsJson, console, working
 from taskgov_cli.stack_outputs import DEFAULT_STACK
+from taskgov_cli.usage.attempts import NO_MEASUREMENT
 from taskgov_cli.usage.focus import Account, focus_csv
 from taskgov_cli.usage.hours import Usage, usage_of
 from taskgov_cli.usage.prices import Prices, read_prices
@@ -92,10 +93,7 @@ def usage(  # noqa: PLR0913 - the options of a command
         with working("reading the record of work"):
             done = RecordedWork(place.documents).between(name, start, end)
         if done.looked_at is None:
-            raise RefusedError(
-                f"{name} has no recorded measurement yet; the stack measures it each minute. If none comes: "
-                f"taskgov doctor {name}"
-            )
+            raise RefusedError(f"{name} has {NO_MEASUREMENT}: taskgov doctor {name}")
     by = by or (By.ALL if form in {Form.TABLE, Form.WIDE, Form.MARKDOWN} and not (as_json or focus) else By.HOUR)
     summed, ends = together(usage_of(done), by)
     rows = list(rows_of(summed, ends, known))
