@@ -124,7 +124,7 @@ NOT_RUN: Final = {
     "sam": "installs; `make test-slow` needs it",
     "sbom": "`make test-slow` writes it too",
     "test-estimates": "minutes; `make test` plays a sample",
-    "test-faults-deep": "three hours",
+    "test-faults-deep": "an hour; `.ci/run` plays a sample",
     "test-fuzz": "`make test` plays a sample",
 }
 """Targets of `make` that a page names and `.ci/run` does not run, and why."""
