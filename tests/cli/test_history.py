@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import boto3
 import pytest
 
+from taskgov.keys import STOP_SWITCH
 from taskgov.services.end_of_run import RunOutcome
 from taskgov_cli.history import STYLES, _cause
 from taskgov_embedded.walkthrough.world import World
@@ -30,6 +32,29 @@ def test_history_shows_the_newest_runs_first(applied: World) -> None:
     assert len(starts) == 2
     shown = taskgov("history", applied.cluster_arn)
     assert "Object Created: policies/ml-cluster.yaml" in " ".join(shown.stdout.split())
+
+
+def test_a_record_whose_time_has_no_offset_is_left_out_and_named(applied: World) -> None:
+    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+    (kept, *_) = [item for item in table.scan()["Items"] if str(item["sk"]).startswith("RUN#")]
+    odd = kept | {"sk": "RUN#2026-11-20T09:00:00#odd", "startedAt": "2026-11-20T09:00:00"}
+    table.put_item(Item=odd)
+    try:
+        result = taskgov("history", "ml-cluster", "--json")
+    finally:
+        table.delete_item(Key={name: odd[name] for name in ("pk", "sk")})
+    assert (result.exit_code, len(json.loads(result.stdout))) == (0, 2)
+    assert "its startedAt is 2026-11-20T09:00:00, without an offset from UTC" in result.stderr
+
+
+def test_a_stop_switch_with_a_time_that_cannot_be_read_is_shown(applied: World) -> None:
+    table = boto3.resource("dynamodb").Table(applied.stack.outputs["TableName"])
+    table.put_item(Item={**STOP_SWITCH, "on": True, "by": "ana", "at": "noon"})
+    try:
+        result = taskgov("stop")
+    finally:
+        table.delete_item(Key=dict(STOP_SWITCH))
+    assert (result.exit_code, "on, turned on by ana at noon" in " ".join(result.stdout.split())) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,8 @@ def _has_record(asked: Run, ended: list[Run]) -> bool:
 def _as_record(item: Run) -> Run:
     """Return a record that has what every command reads of it. Raises ValueError or KeyError for any other item."""
     for name in ("startedAt", "endedAt"):
-        datetime.fromisoformat(item[name])
+        if datetime.fromisoformat(item[name]).tzinfo is None:
+            raise ValueError(f"its {name} is {item[name]}, without an offset from UTC")
     int(item["applied"])
     for name in ("cause", "plan", "snapshot"):
         json.loads(item.get(name, "{}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from rich.text import Text
 from taskgov import keys
 from taskgov.adapters.errors import translated
 from taskgov.contracts.orders import RunOrder, StopOrder
-from taskgov.number_text import exact_moment
+from taskgov.number_text import stored_moment
 from taskgov_cli.deployed import Cluster, StackName, deployed, told
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
@@ -103,11 +102,7 @@ def switch_of(place: Deployed) -> Mapping[str, Any]:
 
 def _sentence(switch: Mapping[str, Any]) -> str:
     state = "on" if switch["on"] else "off"
-    by = (
-        f", turned {state} by {switch['by']} at {exact_moment(datetime.fromisoformat(switch['at']))}"
-        if "by" in switch
-        else ""
-    )
+    by = f", turned {state} by {switch['by']} at {stored_moment(switch.get('at'))}" if "by" in switch else ""
     why = f": {switch['reason']}" if switch.get("reason") else ""
     effect = "no run begins to write until `taskgov stop off`" if switch["on"] else "runs follow ApplyMode"
     return f"The stop switch is {state}{by}{why}; {effect}."

@@ -76,6 +76,20 @@ def exact_moment(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def stored_moment(text: str | None) -> str:
+    """Return a moment that an item keeps as text as `exact_moment` does; any other text as it is.
+
+    >>> stored_moment("2026-11-20T09:05:31.870000+00:00"), stored_moment("noon"), stored_moment(None)
+    ('2026-11-20 09:05:31 UTC', 'noon', 'an unknown time')
+    """
+    if text is None:
+        return "an unknown time"
+    try:
+        return exact_moment(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        return text
+
+
 def counted(count: int, noun: str, many: str = "") -> str:
     """Return a count with its noun.
 

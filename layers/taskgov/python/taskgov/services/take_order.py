@@ -28,7 +28,7 @@ from taskgov.errors import (
     NotFoundError,
     UpstreamError,
 )
-from taskgov.number_text import exact_moment
+from taskgov.number_text import stored_moment
 from taskgov.people import Person, is_same_person, may, person_of, require_patterns
 from taskgov.policy.parse import parse_policy
 from taskgov.ports import Answer, ApprovalRequest, Clock, OrderBook
@@ -232,17 +232,13 @@ def _require(by: Person, patterns: tuple[str, ...], parameter: str, what: str) -
 def _answered(request: ApprovalRequest) -> str:
     what = "approved" if request.approved else "rejected"
     return (
-        f"plan {request.plan_id} was {what} by {request.answered_by} at {_said(request.answered_at)}; "
+        f"plan {request.plan_id} was {what} by {request.answered_by} at {stored_moment(request.answered_at)}; "
         f"for the outcome: taskgov history {request.cluster_name}"
     )
 
 
 def _over(request: ApprovalRequest) -> str:
     return (
-        f"no run waits for plan {request.plan_id} any more: the request of {_said(request.asked_at)} expired or was "
-        f"answered; ask for a new plan: taskgov reconcile {request.cluster_name}"
+        f"no run waits for plan {request.plan_id} any more: the request of {stored_moment(request.asked_at)} expired "
+        f"or was answered; ask for a new plan: taskgov reconcile {request.cluster_name}"
     )
-
-
-def _said(moment: str | None) -> str:
-    return "an unknown time" if moment is None else exact_moment(datetime.fromisoformat(moment))
