@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.advice.advising import Adviser
 from taskgov.advice.candidates import LIMITS, Candidate
-from taskgov.advice.choosing import MOST_LOST, MOST_WORSE
+from taskgov.advice.choosing import MOST_LOST
 from taskgov.advice.past import WEEK
 from taskgov.advice.playing import Player
 from taskgov.advice.proving import Proof, gain_of
 from taskgov.advice.rules import Rule
 from taskgov.advice.splits import Split
 from taskgov.advice.words import limit_words
+from taskgov.bootstrap import ALLOCATIONS
 from taskgov_cli.advise_exact import replay_exactly
 from taskgov_cli.advise_reading import basis_of_use, past_of
 from taskgov_cli.replay_traces import read_trace
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from taskgov.advice.judging import Result
     from taskgov.advice.past import Past
 
+WORSE: Final = 1 / 12
+"""The aim: the part of teams, over all splits, that may be worse off than with their own quota alone."""
 CHANCE: Final = 0.15
 """Where work asks for about all there is, queues only grow, and differences below this are chance."""
 FULL: Final = 0.9
@@ -80,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for gpus in map(int, given.gpus.split(",")):
             _limits(past, gpus, given)
         return
+    gc.set_threshold(ALLOCATIONS)  # as commands have it
     gc.freeze()  # the collector need not traverse the work again and again
     measured = [_proved(past, int(gpus), given) for gpus in given.gpus.split(",")]
     print(f"| {' | '.join(COLUMNS)} |\n| {' | '.join('---' for _ in COLUMNS)} |")
@@ -206,7 +210,7 @@ def _keeps_limits(size: Measured, found: Sequence[Result]) -> bool:
     """Say whether a candidate loses little work, and hardly anybody is worse off than alone, over all splits."""
     worse = sum(len(own.worse_than(proof.alone)) for own, proof in zip(found, size.proofs, strict=True))
     lost, work = sum(own.lost_gpu_hours for own in found), sum(own.work_gpu_hours for own in found)
-    return lost <= MOST_LOST * work and worse <= MOST_WORSE * sum(len(own.teams) for own in found)
+    return lost <= MOST_LOST * work and worse <= WORSE * sum(len(own.teams) for own in found)
 
 
 def _beside(size: Measured, known: Mapping[Candidate, Sequence[Result]]) -> str:

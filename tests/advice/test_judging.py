@@ -1,6 +1,6 @@
 """What a replay came to: waits, lost work, who is worse off; the cuts of the past; and shaken arrivals."""
 
-from taskgov.advice.judging import NEVER, Result, Stay, TeamResult, judge
+from taskgov.advice.judging import NEVER, Result, TeamResult, judge
 from taskgov.advice.noise import SHIFT, jittered
 from taskgov.advice.past import DAY, HOUR, WEEK, Past, Piece
 from taskgov.advice.splits import Split, splits
@@ -14,23 +14,21 @@ def result(**waits: float) -> Result:
 
 def test_a_job_waits_again_after_a_preemption_and_its_work_is_lost() -> None:
     work = [Piece("a", 0, 2 * HOUR, 4)]
-    found = judge(work, [Stay(0, HOUR, 2 * HOUR, preempted=True), Stay(0, 3 * HOUR, 5 * HOUR, preempted=False)])
+    found = judge(work, [(0, HOUR, 2 * HOUR, True), (0, 3 * HOUR, 5 * HOUR, False)])
     assert (found.mean_wait, found.lost_gpu_hours, found.work_gpu_hours) == (2 * HOUR, 4, 8)
     assert (found.lost, found.preemptions, found.never_started) == (0.5, 1, 0)
 
 
 def test_a_job_that_never_starts_counts_two_weeks_and_none_counts_more() -> None:
     work = [Piece("a", 0, HOUR, 1), Piece("b", 0, HOUR, 1)]
-    found = judge(work, [Stay(0, 20 * DAY, 20 * DAY + HOUR, preempted=False)])
+    found = judge(work, [(0, 20 * DAY, 20 * DAY + HOUR, False)])
     assert found.teams == {"a": TeamResult(1, NEVER), "b": TeamResult(1, NEVER)}
     assert found.never_started == 1
 
 
 def test_the_95_percent_wait_is_one_that_95_percent_do_not_exceed() -> None:
     work = [Piece("a", 0, 1, 1)] * 20
-    assert (
-        judge(work, [Stay(n, n * MINUTE, n * MINUTE + 1, preempted=False) for n in range(20)]).p95_wait == 18 * MINUTE
-    )
+    assert judge(work, [(n, n * MINUTE, n * MINUTE + 1, False) for n in range(20)]).p95_wait == 18 * MINUTE
 
 
 def test_nothing_comes_to_nothing() -> None:

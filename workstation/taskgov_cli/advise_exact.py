@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.advice.judging import NEVER, Result, Stay, judge
+from taskgov.advice.judging import NEVER, Result, judge
 from taskgov.hyperpod.model import ComputeQuota, SchedulerConfig
 from taskgov.hyperpod.names import local_queue_of, namespace_of
 from taskgov.quantities import GPU
@@ -39,7 +39,7 @@ def replay_exactly(terms: Terms, pieces: Sequence[Piece], batch: int) -> Result:
     timeline = simulation.run(round(end * SECOND))
     jobs = tuple(Job(piece.team, piece.arrival, piece.run_time, piece.gpus) for piece in pieces)
     stays = stays_of(timeline.happenings, Trace("advised", jobs, 0))
-    times = [Stay(stay.number, stay.start, min(stay.end, end), stay.preempted) for stay in stays]
+    times = [(stay.number, stay.start, min(stay.end, end), stay.preempted) for stay in stays]
     return judge(pieces, times, loops=timeline.loop is not None)
 
 

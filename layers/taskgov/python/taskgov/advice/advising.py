@@ -74,6 +74,9 @@ class Adviser:
         self._work: dict[tuple[float, float, bool], tuple[Piece, ...]] = {}
         self._use: dict[tuple[float, float], dict[str, Use]] = {}
         self._results: dict[tuple[Terms, float, float, bool], Result] = {}
+        self._terms: dict[tuple[Candidate, Split, bool], Terms] = {}
+        today = basis({})
+        self._as_it_is = Candidate(today.rule, None, today.fair)
 
     # Replays
 
@@ -99,14 +102,17 @@ class Adviser:
 
         With `seen`, run times are cut at the end of the split. With `by_itself`, teams neither lend nor borrow.
         """
-        use = self._used(split.first, split.middle)
-        terms = terms_of(candidate, use, self._basis(use))
-        return self._result(alone(terms) if by_itself else terms, split.middle, split.last, seen=seen)
+        key = candidate, split, by_itself
+        terms = self._terms.get(key)
+        if terms is None:
+            use = self._used(split.first, split.middle)
+            terms = terms_of(candidate, use, self._basis(use))
+            terms = self._terms[key] = alone(terms) if by_itself else terms
+        return self._result(terms, split.middle, split.last, seen=seen)
 
     def as_it_is(self) -> Candidate:
         """Return the candidate that changes nothing."""
-        today = self._basis({})
-        return Candidate(today.rule, None, today.fair)
+        return self._as_it_is
 
     # Choosing
 

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 MOST_LOST: Final = 0.05
 """A candidate is excluded if preemption loses a larger part of the work of all past weeks."""
-MOST_WORSE: Final = 1 / 12
-"""The part of teams, over all past weeks, that may be worse off than with their own quota alone."""
+MOST_WORSE: Final = 1 / 13
+"""The part of teams, over all past weeks, that may be worse off than with their own quota alone.
+
+The aim is one in twelve in weeks that the choice has not seen. A choice takes the best of many candidates, and some of
+its success is luck, so it keeps a margin.
+"""
 ALIKE: Final = 1.02
 """Among candidates of one rule within 2 % of the lowest wait, the one that changes least is chosen."""
 ALIKE_RULES: Final = 1.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum, inf
 from typing import TYPE_CHECKING, Final
 
 from taskgov.advice.past import DAY
@@ -14,19 +15,17 @@ if TYPE_CHECKING:
 
 NEVER: Final = 14 * DAY
 """Wait that a job counts with if it never starts, and the most for any job, in seconds."""
+NOT_STARTED: Final = inf
 WORSE_BY: Final = 1.05
 WORSE_FROM: Final = 180.0
 """A team is worse off if its mean wait is longer by 5 % plus three minutes. Smaller differences are noise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
-    """One time that a job (its index) holds quota, in seconds. A preempted stay is lost work."""
+Row = tuple[int, float, float | None, bool]
+"""One time that a job holds quota: its index, the start, the end (None: it still runs), and whether it was preempted.
 
-    piece: int
-    start: float
-    end: float
-    preempted: bool
+A preempted stay is lost work.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +65,35 @@ class Result:
         )
 
 
-def judge(pieces: Sequence[Piece], stays: Iterable[Stay], *, loops: bool = False) -> Result:
-    """Return the result of a replay, given the stays of its jobs. A job without a stay never started."""
-    waits: dict[int, float] = {}
-    since: dict[int, float] = {}
-    lost = preemptions = 0.0
-    for stay in sorted(stays, key=lambda stay: stay.start):
-        place = stay.piece
-        waits[place] = waits.get(place, 0.0) + stay.start - since.get(place, pieces[place].arrival)
-        since[place] = stay.end
-        if stay.preempted:
-            preemptions += 1
-            lost += pieces[place].gpus * (stay.end - stay.start)
-    # Times were rounded to microseconds, so a start can be slightly before its arrival.
-    counted = [min(max(waits.get(place, NEVER), 0.0), NEVER) for place in range(len(pieces))]
+def judge(pieces: Sequence[Piece], stays: Iterable[Row], *, unit: float = 1.0, loops: bool = False) -> Result:
+    """Return the result of a replay, given the stays of its jobs. A job without a stay never started.
+
+    Stays of one job are in the order of time. Their times are in seconds multiplied by `unit`.
+    """
+    since = [piece.arrival for piece in pieces]
+    waits = [NOT_STARTED] * len(pieces)
+    lost: list[float] = []
+    for place, started, ended, preempted in stays:
+        start, before = started / unit, waits[place]
+        waits[place] = (0.0 if before is NOT_STARTED else before) + start - since[place]
+        if preempted and ended is not None:
+            since[place] = end = ended / unit
+            lost.append(pieces[place].gpus * (end - start))
+    counted: list[float] = []
     by_team: dict[str, list[float]] = {}
-    for piece, wait in zip(pieces, counted, strict=True):
+    for piece, waited in zip(pieces, waits, strict=True):
+        # Times were rounded to microseconds, so a start can be slightly before its arrival.
+        wait = NEVER if waited > NEVER else 0.0 if waited < 0 else waited
+        counted.append(wait)
         by_team.setdefault(piece.team, []).append(wait)
     ordered = sorted(counted)
     return Result(
         jobs=len(pieces),
         mean_wait=sum(counted) / len(counted) if counted else 0.0,
         p95_wait=ordered[-(-95 * len(ordered) // 100) - 1] if ordered else 0.0,
-        never_started=len(pieces) - len(waits),
-        preemptions=round(preemptions),
-        lost_gpu_hours=lost / 3600,
+        never_started=sum(waited is NOT_STARTED for waited in waits),
+        preemptions=len(lost),
+        lost_gpu_hours=fsum(lost) / 3600,
         work_gpu_hours=sum(piece.gpus * piece.run_time for piece in pieces) / 3600,
         teams={team: TeamResult(len(own), sum(own) / len(own)) for team, own in sorted(by_team.items())},
         loops=loops,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from taskgov.advice.judging import NEVER, Result, Stay, judge
+from taskgov.advice.judging import NEVER, Result, judge
 from taskgov.futures import Job, Jobs, Setting, accepts, replay
 from taskgov.hyperpod.names import cluster_queue_of, local_queue_of, namespace_of
 from taskgov.quantities import GPU
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 FLAVOR: Final = "gpus"
 COHORT: Final = "teams"
 LOWER_PRIORITY: Final = "LowerPriority"
+NO_JOBS: Final = Jobs(())
 
 
 class Player:
@@ -46,6 +47,7 @@ class Player:
     def __init__(self, batch: int = 300) -> None:
         self._batch = batch
         self._prepared: dict[int, tuple[Sequence[Piece], Jobs]] = {}
+        self._accepted: set[tuple[int, frozenset[str]]] = set()
 
     def __call__(self, terms: Terms, pieces: Sequence[Piece]) -> Result:
         """Return the result of the jobs under these terms, from an empty cluster until all have ended.
@@ -53,17 +55,20 @@ class Player:
         The replay ends `NEVER` seconds after the last arrival. Raises `ValueError` for jobs that the fast replay does
         not support.
         """
-        jobs = self._jobs(pieces)
-        setting = setting_of(terms, self._batch)
-        if reasons := accepts(setting, jobs):
+        jobs, setting = self._jobs(pieces), setting_of(terms, self._batch)
+        if reasons := self._reasons(setting, jobs, pieces):
             raise ValueError(f"the fast replay does not follow this: {', '.join(reasons)}")
         end = round((max((piece.arrival for piece in pieces), default=0.0) + NEVER) * SECOND)
         starts = replay(setting, jobs, end)
-        stays = [
-            Stay(stay.job, stay.start / SECOND, (end if stay.end is None else stay.end) / SECOND, stay.preempted)
-            for stay in starts.stays
-        ]
-        return judge(pieces, stays, loops=bool(starts.loop))
+        return judge(pieces, starts.stays, unit=SECOND, loops=bool(starts.loop))
+
+    def _reasons(self, setting: Setting, jobs: Jobs, pieces: Sequence[Piece]) -> tuple[str, ...]:
+        """Return why the exact model is needed. Jobs are checked once for all settings with the same teams."""
+        question = id(pieces), frozenset(setting.namespaces)
+        reasons = accepts(setting, NO_JOBS if question in self._accepted else jobs)
+        if not reasons:
+            self._accepted.add(question)
+        return reasons
 
     def _jobs(self, pieces: Sequence[Piece]) -> Jobs:
         known = self._prepared.get(id(pieces))
@@ -74,14 +79,15 @@ class Player:
 
 def prepared(pieces: Sequence[Piece]) -> Jobs:
     """Return the pieces as jobs of their teams' queues, in the same order."""
-    return Jobs(map(_job, pieces, range(len(pieces))))
+    pods = {gpus: (PodSet("main", 1, ((GPU, gpus),)),) for gpus in {piece.gpus for piece in pieces}}
+    doors = {team: (namespace_of(team), local_queue_of(team)) for team in {piece.team for piece in pieces}}
+    return Jobs(_job(piece, place, doors[piece.team], pods[piece.gpus]) for place, piece in enumerate(pieces))
 
 
-def _job(piece: Piece, place: int) -> Job:
+def _job(piece: Piece, place: int, door: tuple[str, str], pods: tuple[PodSet, ...]) -> Job:
     arrival = round(piece.arrival * SECOND)
-    pods = PodSet("main", 1, ((GPU, piece.gpus),))
-    name, namespace, queue = f"j{place}", namespace_of(piece.team), local_queue_of(piece.team)
-    work = Workload(namespace, name, queue, (pods,), priority=piece.priority, created=arrival, uid=f"{place:08}")
+    namespace, queue = door
+    work = Workload(namespace, f"j{place}", queue, pods, priority=piece.priority, created=arrival, uid=f"{place:08}")
     return Job(work, arrival, round(piece.run_time * SECOND))
 
 

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from taskgov.futures.asks import Amounts, Search
-    from taskgov.futures.queues import Kind, Queue
+    from taskgov.futures.kinds import Kind
+    from taskgov.futures.queues import Queue
 
     After = Callable[[Queue, Sequence[int], Amounts], tuple[bool, bool]]
     """Says of victims whether one is of the queue itself, and whether it would borrow once they have left."""

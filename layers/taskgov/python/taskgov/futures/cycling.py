@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.futures.choosing import Chooser
-from taskgov.futures.queues import NOBODY
+from taskgov.futures.kinds import NOBODY
 from taskgov.futures.standing import Scan, Standing
 from taskgov.futures.taking import Preemptor
 from taskgov.scheduling.assignment import FIT, NO_FIT
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from taskgov.futures.asks import Amounts
-    from taskgov.futures.queues import Kind, Queue, Tree
+    from taskgov.futures.kinds import Kind, Tree
+    from taskgov.futures.queues import Queue
     from taskgov.scheduling.instants import Instant
 
 _NOTHING_TO_CHOOSE: Final = Scan((), 0, 0)
 _NONE: Final[list[int]] = []
+_new: Final = tuple.__new__
+"""Makes a named tuple in a third of the time of its own constructor."""
 
 
 class _Entry(NamedTuple):
@@ -65,11 +68,13 @@ class Cycles(Standing):
             if amount and amount > queue.available(place):
                 lacking |= 1 << place
         if not lacking:
-            return _Entry(rank, kind, asks, 0, _NONE)
+            return _new(_Entry, (rank, kind, asks, 0, _NONE, None))
         if not lacking & ~kind.may_preempt:
-            victims = self.taking.victims(self._preemptor(queue, rank, asks, lacking))
+            victims = _NONE
+            if not self.taking.is_hopeless(kind, asks):
+                victims = self.taking.victims(self._preemptor(queue, rank, asks, lacking))
             if victims or queue.spec.preemption.reclaim_within_cohort != ANY:
-                return _Entry(rank, kind, asks, lacking, victims)
+                return _new(_Entry, (rank, kind, asks, lacking, victims, None))
         self._refuse(rank, kind)
         return None
 
@@ -106,8 +111,7 @@ class Cycles(Standing):
 
     def _refuse(self, rank: int, kind: Kind) -> None:
         """Requeue one that gets nothing now; while flavors are left to search, it stays in line."""
-        scan = self.scans.get(rank)
-        if scan is not None and any(stopped != -1 for stopped in scan.tried):
+        if self.scans and (scan := self.scans.get(rank)) and any(stopped != -1 for stopped in scan.tried):
             kind.queue.push(rank, kind)
         else:
             kind.queue.mark(rank, kind)
@@ -115,7 +119,7 @@ class Cycles(Standing):
 
     def _preemptor(self, queue: Queue, rank: int, asks: Amounts, lacking: int) -> Preemptor:
         turn = self.jobs.turn[rank]
-        return Preemptor(queue, -turn[0], turn[1], asks, lacking)
+        return _new(Preemptor, (queue, -turn[0], turn[1], asks, lacking))
 
     def _do(self, entry: _Entry, now: Instant) -> None:
         """Admit or preempt for the only one of a cycle: nothing came before it."""
@@ -129,7 +133,7 @@ class Cycles(Standing):
 
     def _process_all(self, entries: list[_Entry], now: Instant) -> None:
         """Decide on all entries in order, each seeing what the earlier ones changed."""
-        in_order = sorted((self._order(entry), entry) for entry in entries)
+        in_order = sorted([(self._order(entry), entry) for entry in entries])
         held: list[tuple[Queue, Amounts]] = []
         gone: dict[int, None] = {}
         for _, entry in in_order:
@@ -144,11 +148,7 @@ class Cycles(Standing):
         queue, asks, turn = entry.kind.queue, entry.asks, self.jobs.turn[entry.rank]
         if not self.fair:
             return self._borrows(entry), 0.0, turn
-        queue.add(asks)
-        would = any(amount > 0 and queue.used[place] > queue.nominal[place] for place, amount in asks)
-        share = queue.share()
-        queue.remove(asks)
-        return would, share, turn
+        return queue.would_borrow_for(asks), queue.share_with(asks), turn
 
     def _borrows(self, entry: _Entry) -> bool:
         """Return whether the queue would borrow, once those have left whom each lacking resource alone would take."""
@@ -170,7 +170,7 @@ class Cycles(Standing):
         if lacking and not victims:
             self._reserve(entry, held)
             self._refuse(rank, kind)
-        elif any(victim in gone for victim in victims) or not self._after((*gone, *victims), partial(queue.fits, asks)):
+        elif not self._still_fits(entry, gone):
             queue.push(rank, kind)
         elif not lacking:
             self._admit(rank, queue, asks, now)
@@ -179,6 +179,15 @@ class Cycles(Standing):
             queue.hold(asks)
             held.append((queue, asks))
             self._wait_for_victims(rank, kind)
+
+    def _still_fits(self, entry: _Entry, gone: dict[int, None]) -> bool:
+        """Return whether an entry still fits, without its victims and those of earlier entries; none is in both."""
+        queue, victims = entry.kind.queue, entry.victims
+        if not gone and not victims:
+            return queue.fits(entry.asks)
+        if not gone.keys().isdisjoint(victims):
+            return False
+        return self._after((*gone, *victims), partial(queue.fits, entry.asks))
 
     def _wait_for_victims(self, rank: int, kind: Kind) -> None:
         kind.queue.sticky = rank

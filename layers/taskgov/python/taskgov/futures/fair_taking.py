@@ -7,16 +7,36 @@ from typing import TYPE_CHECKING
 
 from taskgov.futures.taking import Line, Preemptor, Removed, Taking, place_of
 from taskgov.scheduling.config import Strategy
+from taskgov.scheduling.objects import ANY, LOWER_PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from taskgov.futures.asks import Amounts
+    from taskgov.futures.kinds import Kind
     from taskgov.futures.queues import Queue, Running
 
 
 class FairTaking(Taking):
     """Takes from the queue that borrows most, while the preemptor stays behind it (KEP-1714)."""
+
+    def is_hopeless(self, kind: Kind, asks: Amounts) -> bool:
+        """Return whether it is known without a search that nobody makes room for a job that does not fit.
+
+        Known where everybody holds of one place and anybody may be taken: `victims` would find the same.
+        """
+        queue = kind.queue
+        rules = queue.spec.preemption
+        if not queue.plain or rules.reclaim_within_cohort != ANY or queue.alone:
+            return False
+        if queue.running and (rules.within_cluster_queue != LOWER_PRIORITY or queue.running[0][0] < kind.priority):
+            return False
+        if not queue.would_borrow(asks):
+            return False
+        if not queue.may_ever_fit(asks):
+            return True
+        line = self.borrowing(queue.tree)
+        return not line or _is_behind(queue, queue.share_with(asks), line)
 
     def victims(self, preemptor: Preemptor) -> list[int]:
         """Return the ranks of those that make room for the preemptor, or none."""
@@ -26,11 +46,10 @@ class FairTaking(Taking):
         others = self.others(preemptor)
         if not own and not others:
             return []
-        queue.add(preemptor.asks)
-        within = not queue.exceeds(preemptor.mask)
-        if not within and not own and _is_behind(queue, others):
-            queue.remove(preemptor.asks)
+        within = queue.stays_within(preemptor.asks, preemptor.mask)
+        if not within and not own and _is_behind(queue, queue.share_with(preemptor.asks), others):
             return []
+        queue.add(preemptor.asks)
         search = _Search(self, preemptor, within=within)
         done = search.first_pass(own, others) or (len(self.strategies) > 1 and search.second_pass())
         queue.remove(preemptor.asks)
@@ -40,10 +59,10 @@ class FairTaking(Taking):
         return []
 
 
-def _is_behind(queue: Queue, line: Line) -> bool:
+def _is_behind(queue: Queue, share: float, line: Line) -> bool:
     """Return whether the share of a queue is above that of all others: then none of the strategies takes from them."""
     first = line[0] if line[0][1] is not queue or len(line) == 1 else line[1]
-    return first[1] is queue or -first[0][0] < queue.share()
+    return first[1] is queue or -first[0][0] < share
 
 
 class _Search:
@@ -96,17 +115,18 @@ class _Search:
     def _take_first_allowed(self, mine: float, before: float, target: Queue, candidates: Sequence[Running]) -> bool:
         """Take the first of a queue's candidates that the first strategy allows; equal ones are judged once."""
         judged: dict[Amounts, bool] = {}
-        start = self.at.get(target, 0)
-        for number in range(start, len(candidates)):
-            held = self.holds[candidates[number][3]]
+        holds, refused = self.holds, None
+        for number in range(self.at.get(target, 0), len(candidates)):
+            held = holds[candidates[number][3]]
+            if held is refused:
+                continue
             allowed = judged.get(held)
             if allowed is None:
-                target.remove(held)
-                allowed = judged[held] = mine <= target.share() if self.final else mine < before
-                target.add(held)
+                allowed = judged[held] = mine <= target.share_without(held) if self.final else mine < before
             if allowed:
                 self.at[target] = number
                 return self._take(target, candidates)
+            refused = held
             if target not in self.refused:
                 self.refused[target] = candidates[number]
         self.at[target] = len(candidates)
@@ -130,8 +150,4 @@ class _Search:
 
     def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
-        queue, asks = self.queue, self.preemptor.asks
-        queue.remove(asks)
-        answer = queue.fits(asks)
-        queue.add(asks)
-        return answer
+        return self.queue.has_room_for(self.preemptor.asks)

@@ -63,20 +63,18 @@ class Jobs:
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self.jobs = tuple(jobs)
-        works = [job.workload for job in self.jobs]
-        if len({work.key for work in works}) < len(works):
+        order = [(-work.priority, work.created, work.uid, work.key) for work in (job.workload for job in self.jobs)]
+        if len({key for _, _, _, key in order}) < len(order):
             raise ValueError("two jobs have one key (namespace/name)")
-        self.index = sorted(
-            range(len(works)), key=lambda i: (-works[i].priority, works[i].created, works[i].uid, works[i].key)
-        )
+        self.index = sorted(range(len(order)), key=order.__getitem__)
         """Index in `jobs`, by rank."""
         line = [self.jobs[i] for i in self.index]
-        by_uid = sorted(range(len(line)), key=lambda rank: (line[rank].workload.uid, line[rank].workload.key))
+        by_uid = sorted(range(len(line)), key=lambda rank: order[self.index[rank]][2:])
         self.uid_place = [0] * len(line)
         """Place by UID and key, by rank: what decides between candidates for preemption that are alike."""
         for place, rank in enumerate(by_uid):
             self.uid_place[rank] = place
-        self.turn = [(-job.workload.priority, job.workload.created, job.workload.key) for job in line]
+        self.turn = [(order[i][0], order[i][1], order[i][3]) for i in self.index]
         """What decides between heads that borrow alike, by rank."""
         self.arrivals = sorted((job.arrival, rank) for rank, job in enumerate(line))
         self.run_time = [job.run_time for job in line]

@@ -47,9 +47,38 @@ class OnePlace(Queue):
         """Return whether the queue holds more than its quota, if it has one."""
         return self.used[0] > self.nominal[0] and bool(self.counted)
 
+    def would_borrow(self, asks: Amounts) -> bool:
+        """Return whether an amount exceeds the queue's own quota."""
+        return self.used[0] + asks[0][1] > self.nominal[0]
+
+    def would_borrow_for(self, asks: Amounts) -> bool:
+        """Return whether an amount, if it is one, exceeds the queue's own quota."""
+        amount = asks[0][1]
+        return amount > 0 and self.used[0] + amount > self.nominal[0]
+
+    def may_ever_fit(self, asks: Amounts) -> bool:
+        """Return whether an amount fits the borrowing limit while this queue keeps what it has."""
+        amount = asks[0][1]
+        return amount <= 0 or self.alone or self.used[0] + amount <= self.nominal[0] + self.limit[0]
+
     def share(self) -> float:
         """Return the dominant resource share as a number to compare by."""
-        over = self.used[0] - self.nominal[0]
+        return self._share(self.used[0])
+
+    def share_with(self, asks: Amounts) -> float:
+        """Return the dominant resource share with an amount in addition to what the queue uses."""
+        return self._share(self.used[0] + asks[0][1])
+
+    def share_without(self, held: Amounts) -> float:
+        """Return the dominant resource share without an amount that the queue uses."""
+        return self._share(self.used[0] - held[0][1])
+
+    def stays_within(self, asks: Amounts, mask: int) -> bool:
+        """Return whether the queue with an amount in addition stays within its own quota."""
+        return not mask or self.used[0] + asks[0][1] <= self.nominal[0]
+
+    def _share(self, used: int) -> float:
+        over = used - self.nominal[0]
         lendable = self.tree.lendable[0]
         if over <= 0 or lendable <= 0 or not self.counted:
             return 0.0

@@ -9,64 +9,22 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from taskgov.futures.kinds import NOBODY
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from taskgov.futures.asks import Amounts, Search
+    from taskgov.futures.asks import Amounts
     from taskgov.futures.jobs import Shape
+    from taskgov.futures.kinds import Kind, Tree
     from taskgov.scheduling.objects import ClusterQueue
 
 ENDLESS: Final = 2**62
 """In the place of a limit that is not set."""
-NOBODY: Final = -1
 Running = tuple[int, int, int, int]
 """Priority, moment of the reservation (negative), place by UID, rank: Kueue's order of a queue's candidates."""
 INFINITE: Final = 2.0**600
 """Lifts shares of borrowers without weight above all others, exactly."""
-
-
-class Kind:
-    """Jobs of one queue of equal shape and priority. While it is `marked`, none of them is in line."""
-
-    __slots__ = ("anyhow", "asks", "heap", "marked", "may_preempt", "offered", "priority", "queue", "searches", "size")
-
-    def __init__(self, queue: Queue, priority: int) -> None:
-        self.queue = queue
-        self.priority = priority
-        self.asks: Amounts | None = None
-        """What one of them requests, where there is nothing to choose."""
-        self.searches: tuple[Search, ...] = ()
-        """The searches that choose flavors; with neither, it can never have what it requests."""
-        self.anyhow = False
-        """Whether the queue's rules may free anything by preemption."""
-        self.may_preempt = 0
-        """The places that preemption could free, as bits."""
-        self.heap: list[int] = []
-        self.offered = NOBODY
-        """Who of them stands in the queue's line."""
-        self.size = 0
-        self.marked = False
-
-
-class Tree:
-    """A cohort with its queues, or a queue on its own: those who lend to one another."""
-
-    __slots__ = ("active", "due", "lendable", "marked", "notified", "queues", "subtree", "used")
-
-    def __init__(self, places: int) -> None:
-        self.queues: list[Queue] = []
-        self.subtree = [0] * places
-        self.used = [0] * places
-        self.lendable = [0] * places
-        """What the whole tree has of a place's resource, over all flavors."""
-        self.active = 0
-        """How many jobs are in line in open queues."""
-        self.marked: dict[Queue, None] = {}
-        """The queues in which somebody is inadmissible."""
-        self.notified = False
-        """Whether room was freed since its inadmissible jobs were last reconsidered."""
-        self.due = False
-        """Whether they will be reconsidered at a planned time."""
 
 
 class Queue:
@@ -204,6 +162,10 @@ class Queue:
         """Return whether amounts exceed the queue's own quota of any place."""
         return any(self.used[place] + amount > self.nominal[place] for place, amount in asks)
 
+    def would_borrow_for(self, asks: Amounts) -> bool:
+        """Return whether amounts exceed the queue's own quota of a place of which they request anything."""
+        return any(amount > 0 and self.used[place] + amount > self.nominal[place] for place, amount in asks)
+
     def exceeds(self, mask: int) -> bool:
         """Return whether the queue uses more than its own quota of any place of `mask`."""
         return any(used > self.nominal[place] and mask >> place & 1 for place, used in enumerate(self.used))
@@ -227,6 +189,34 @@ class Queue:
         weight = self.spec.weight
         return ratio * INFINITE if weight == 0 else ratio / weight
 
+    def share_with(self, asks: Amounts) -> float:
+        """Return the dominant resource share with amounts in addition to what the queue uses."""
+        self.add(asks)
+        share = self.share()
+        self.remove(asks)
+        return share
+
+    def share_without(self, held: Amounts) -> float:
+        """Return the dominant resource share without amounts that the queue uses."""
+        self.remove(held)
+        share = self.share()
+        self.add(held)
+        return share
+
+    def stays_within(self, asks: Amounts, mask: int) -> bool:
+        """Return whether the queue with amounts in addition exceeds its own quota of no place of `mask`."""
+        self.add(asks)
+        within = not self.exceeds(mask)
+        self.remove(asks)
+        return within
+
+    def has_room_for(self, asks: Amounts) -> bool:
+        """Return whether amounts fit that are already counted as used."""
+        self.remove(asks)
+        fits = self.fits(asks)
+        self.add(asks)
+        return fits
+
     # Who waits
 
     def push(self, rank: int, kind: Kind) -> None:
@@ -235,26 +225,27 @@ class Queue:
         heappush(kind.heap, rank)
         kind.size += 1
         if not kind.marked:
-            self._count(1)
-            self._offer(kind)
-
-    def _count(self, jobs: int) -> None:
-        """Count jobs that come in line, or leave it."""
-        self.active += jobs
-        if self.open:
-            self.tree.active += jobs
+            self.active += 1
+            if self.open:
+                self.tree.active += 1
+            first = kind.heap[0]
+            if first != kind.offered:
+                kind.offered = first
+                heappush(self.line, first)
 
     def pop(self, kind_of: Sequence[Kind]) -> int:
         """Take the next in line, the sticky one first; somebody must be active."""
-        rank = self.sticky
-        if rank == NOBODY or (kind := self.waits[rank]) is None or kind.marked:
+        waits, rank = self.waits, self.sticky
+        if rank == NOBODY or (kind := waits[rank]) is None or kind.marked:
             kind = None
             while kind is None:
                 rank = heappop(self.line)
                 kind = self._offered(rank, kind_of[rank])
-        self.waits[rank] = None
+        waits[rank] = None
         kind.size -= 1
-        self._count(-1)
+        self.active -= 1
+        if self.open:
+            self.tree.active -= 1
         return rank
 
     def _offered(self, rank: int, kind: Kind) -> Kind | None:
@@ -263,11 +254,13 @@ class Queue:
             kind.offered = NOBODY
         if kind.marked:
             return None
-        heap = kind.heap
-        valid = heap and heap[0] == rank and self.waits[rank] is kind
-        while heap and (heap[0] == rank or self.waits[heap[0]] is not kind):
+        heap, waits = kind.heap, self.waits
+        valid = heap and heap[0] == rank and waits[rank] is kind
+        while heap and ((first := heap[0]) == rank or waits[first] is not kind):
             heappop(heap)
-        self._offer(kind)
+        if heap and first != kind.offered:
+            kind.offered = first
+            heappush(self.line, first)
         return kind if valid else None
 
     def _offer(self, kind: Kind) -> None:
@@ -282,7 +275,9 @@ class Queue:
             kind.marked = True
             self.marked.append(kind)
             self.tree.marked[self] = None
-            self._count(-kind.size)
+            self.active -= kind.size
+            if self.open:
+                self.tree.active -= kind.size
         self.waits[rank] = kind
         heappush(kind.heap, rank)
         kind.size += 1
@@ -291,7 +286,9 @@ class Queue:
         """Put inadmissible jobs back in line."""
         for kind in self.marked:
             kind.marked = False
-            self._count(kind.size)
+            self.active += kind.size
+            if self.open:
+                self.tree.active += kind.size
             while kind.heap and self.waits[kind.heap[0]] is not kind:
                 heappop(kind.heap)
             self._offer(kind)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.futures.counting import Count
 from taskgov.futures.fair_taking import FairTaking
-from taskgov.futures.queues import NOBODY
-from taskgov.futures.starts import Stay
+from taskgov.futures.kinds import NOBODY
 from taskgov.futures.taking import ClassicalTaking
 
 if TYPE_CHECKING:
@@ -18,13 +17,18 @@ if TYPE_CHECKING:
     from taskgov.futures.asks import Amounts
     from taskgov.futures.choosing import Tried
     from taskgov.futures.jobs import Jobs
-    from taskgov.futures.queues import Queue, Running, Tree
+    from taskgov.futures.kinds import Tree
+    from taskgov.futures.queues import Queue, Running
     from taskgov.futures.setting import Setting
     from taskgov.scheduling.instants import Instant
 
 SUSPICIOUS: Final = 8
 """At each so many preemptions of one job, with nothing new in between, whole states are compared."""
 NOT_RUNNING: Final = (0, 0, 0, NOBODY)
+
+
+Ended = tuple[int, "Instant", "Instant", bool]
+"""The fields of a `Stay` that is over, with the job's rank."""
 
 
 class Scan(NamedTuple):
@@ -55,7 +59,9 @@ class Standing:
         self.number = 0
         self.ends: list[tuple[Instant, int, int]] = []
         self.looks: list[tuple[Instant, int, Tree]] = []
-        self.stays: list[Stay] = []
+        self.watched: set[int] | None = None
+        """The jobs that have not started yet and end the replay when they have, by rank."""
+        self.stays: list[Ended] = []
         self.preemptions: dict[int, int] = {}
         self.scans: dict[int, Scan] = {}
         """How far the search for flavors of a job came, by rank."""
@@ -84,24 +90,27 @@ class Standing:
     def hold(self, rank: int, queue: Queue, usage: Amounts, now: Instant) -> None:
         """Count a job among the running of a queue; its usage is the caller's to count."""
         self.holds[rank] = usage
-        mask = 0
-        for place, _ in usage:
-            mask |= 1 << place
-        self.masks[rank] = mask
+        if not queue.plain:
+            mask = 0
+            for place, _ in usage:
+                mask |= 1 << place
+            self.masks[rank] = mask
         entry = -self.jobs.turn[rank][0], -now, self.jobs.uid_place[rank], rank
         self.entry_of[rank] = entry
         self.queue_of[rank] = queue
         insort(queue.running, entry)
         self.idle = False
         queue.generation += 1
-        self.taking.forget()
+        self.taking.forget(queue)
 
     def begin(self, rank: int, now: Instant, run_time: int) -> None:
-        """Note when a job that runs from now on will end."""
+        """Note that a job starts, and when it will end."""
         self.number += 1
         self.number_of[rank] = self.number
         self.started[rank] = now
         heappush(self.ends, (now + run_time, self.number, rank))
+        if self.watched:
+            self.watched.discard(rank)
 
     def leave(self, rank: int) -> Tree:
         """Free what a job holds; its tree is reconsidered."""
@@ -114,14 +123,14 @@ class Standing:
         queue.generation += 1
         self.idle = False
         self.scans.pop(rank, None)
-        self.taking.forget()
+        self.taking.forget(queue)
         return queue.tree
 
     def preempt(self, rank: int, now: Instant) -> None:
         """Send a job away; it joins its queue again, as old as it is, and starts again."""
         kind = self.kind_of[rank]
         self.leave(rank)
-        self.stays.append(Stay(rank, self.started[rank], now, preempted=True))
+        self.stays.append((rank, self.started[rank], now, True))
         times = self.preemptions[rank] = self.preemptions.get(rank, 0) + 1
         self.suspicious = self.suspicious or times % SUSPICIOUS == 0
         kind.queue.push(rank, kind)

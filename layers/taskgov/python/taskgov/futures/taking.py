@@ -5,15 +5,16 @@ A search leaves all usage as it found it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from typing import TYPE_CHECKING, NamedTuple
 
 from taskgov.scheduling.objects import ANY, LOWER_OR_NEWER_EQUAL, LOWER_PRIORITY, NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from taskgov.futures.asks import Amounts
+    from taskgov.futures.kinds import Kind, Tree
     from taskgov.futures.queues import Queue, Running
     from taskgov.scheduling.config import ManagerConfig
 
@@ -51,10 +52,16 @@ class Taking:
         self.since = since
         """When each job was created, by rank."""
         self.known: dict[object, Line] = {}
+        self.borrowers: dict[Tree, Line] = {}
+        """The answers to `borrowing`, which hold except for the queues that have changed since."""
 
-    def forget(self) -> None:
-        """Somebody came or left, or quotas changed: what was found out does not hold any more."""
+    def forget(self, queue: Queue | None = None) -> None:
+        """Somebody came to a queue or left it, or (without a queue) quotas changed: what depends on that is unknown."""
         self.known.clear()
+        if queue is None:
+            self.borrowers.clear()
+        else:
+            queue.tree.changed[queue] = None
 
     # Candidates
 
@@ -74,6 +81,8 @@ class Taking:
         policy = queue.spec.preemption.reclaim_within_cohort
         if queue.alone or policy in {NEVER, ""}:
             return []
+        if queue.plain and policy == ANY:
+            return self.borrowing(queue.tree)
         question = (queue.tree, preemptor.mask, policy, *_asked_of(policy, preemptor))
         line = self.known.get(question)
         if line is None:
@@ -85,6 +94,22 @@ class Taking:
                         line.append((place_of(other, candidates[0], own=False), other, candidates))
             line.sort(key=lambda entry: entry[0])
             self.known[question] = line
+        return line
+
+    def borrowing(self, tree: Tree) -> Line:
+        """Return the borrowing queues of a tree where everybody holds of one place, and anybody may be taken."""
+        line, changed = self.borrowers.get(tree), tree.changed
+        if line is not None and not changed:
+            return line
+        if line is None:
+            changed = dict.fromkeys(tree.queues)
+            line = []
+        line = [entry for entry in line if entry[1] not in changed]
+        for queue in changed:
+            if queue.open and queue.running and queue.borrows():
+                insort(line, (place_of(queue, queue.running[0], own=False), queue, queue.running))
+        self.borrowers[tree] = line
+        tree.changed.clear()
         return line
 
     def _candidates(self, queue: Queue, preemptor: Preemptor, policy: str) -> list[Running]:
@@ -99,6 +124,10 @@ class Taking:
         elif policy != ANY:
             return []
         return running if queue.plain else [entry for entry in running if masks[entry[3]] & mask]
+
+    def is_hopeless(self, kind: Kind, asks: Amounts) -> bool:  # noqa: ARG002
+        """Return whether it is known without a search that nobody makes room for a job that does not fit."""
+        return False
 
     def fill_back(self, preemptor: Preemptor, removed: Removed, *, borrow: bool) -> list[int]:
         """Give victims back, from the last but one to the first, wherever the preemptor still fits."""
@@ -128,42 +157,53 @@ class ClassicalTaking(Taking):
         own = self.own(preemptor)
         if not own and not preemptor.queue.may_ever_fit(preemptor.asks):
             return []
-        line = self._in_cohort(preemptor)
-        for borrow in self._attempts(preemptor, line):
-            victims = self._attempt(preemptor, own, line, borrow=borrow)
+        others = self._in_cohort(preemptor)
+        for borrow in self._attempts(preemptor, others):
+            victims = self._attempt(preemptor, own, others, borrow=borrow)
             if victims:
                 return victims
         return []
 
-    def _in_cohort(self, preemptor: Preemptor) -> list[tuple[Running, Queue]]:
-        """Return the candidates of other queues that use more than their quota, in order."""
+    def _in_cohort(self, preemptor: Preemptor) -> list[tuple[Queue, list[Running]]]:
+        """Return the other queues that use more than their quota, with their candidates in order."""
         own = preemptor.queue
         policy = own.spec.preemption.reclaim_within_cohort
         if own.alone or policy in {NEVER, ""}:
             return []
-        return sorted(
-            (entry, other)
+        return [
+            (other, candidates)
             for other in own.tree.queues
-            if other is not own and other.open and other.exceeds(preemptor.mask)
-            for entry in self._candidates(other, preemptor, policy)
-        )
+            if other is not own
+            and other.open
+            and other.exceeds(preemptor.mask)
+            and (candidates := self._candidates(other, preemptor, policy))
+        ]
 
     @staticmethod
-    def _attempts(preemptor: Preemptor, line: Sequence[tuple[Running, Queue]]) -> tuple[bool, ...]:
+    def _attempts(preemptor: Preemptor, others: Sequence[tuple[Queue, list[Running]]]) -> tuple[bool, ...]:
         """Say in which order to try with borrowing allowed (True) and without (False)."""
         queue, forbidden = preemptor.queue, _may_not_borrow(preemptor)
-        if not line or (forbidden and not _under_nominal(preemptor)):
+        if not others or (forbidden and not _under_nominal(preemptor)):
             return (True,)
         return (False, True) if forbidden and queue.would_borrow(preemptor.asks) else (True, False)
 
     def _attempt(
-        self, preemptor: Preemptor, own: list[Running], line: list[tuple[Running, Queue]], *, borrow: bool
+        self,
+        preemptor: Preemptor,
+        own: list[Running],
+        others: Sequence[tuple[Queue, list[Running]]],
+        *,
+        borrow: bool,
     ) -> list[int]:
         """Take candidates in order until the preemptor fits, then give back those it can do without."""
+        would_borrow = preemptor.queue.would_borrow(preemptor.asks)
+        if would_borrow and not own and not borrow:
+            return []  # what others leave does not change what its own queue uses
         removed: Removed = []
         # Whether it has a right to its request before anybody has left: later it always would.
-        line = list(self._rightful(preemptor, line, borrow=borrow))
-        for entry, queue in (*line, *((entry, preemptor.queue) for entry in own)):
+        line = others if not (would_borrow and borrow) else _rightful(preemptor, others)
+        in_order = sorted((entry, queue) for queue, candidates in line for entry in candidates)
+        for entry, queue in (*in_order, *((entry, preemptor.queue) for entry in own)):
             if queue is not preemptor.queue and not queue.exceeds(preemptor.mask):
                 continue
             queue.remove(self.holds[entry[3]])
@@ -173,26 +213,18 @@ class ClassicalTaking(Taking):
         self.put_back(removed)
         return []
 
-    @staticmethod
-    def _rightful(
-        preemptor: Preemptor, line: list[tuple[Running, Queue]], *, borrow: bool
-    ) -> Iterator[tuple[Running, Queue]]:
-        """Give the candidates of other queues that this attempt may take (Kueue: classifyPreemptionVariant)."""
-        if not preemptor.queue.would_borrow(preemptor.asks):
-            yield from line
-            return
-        forbidden = _may_not_borrow(preemptor)
-        if borrow and forbidden:
-            return
-        rules = preemptor.queue.spec.preemption.borrow_within_cohort
-        threshold = None if rules is None else rules.max_priority_threshold
-        for entry, queue in line:
-            priority = entry[0]
-            only_without = (
-                forbidden or priority >= preemptor.priority or (threshold is not None and priority > threshold)
-            )
-            if not (borrow and only_without):
-                yield entry, queue
+
+def _rightful(
+    preemptor: Preemptor, others: Iterable[tuple[Queue, list[Running]]]
+) -> Iterator[tuple[Queue, list[Running]]]:
+    """Give the candidates that one may take that borrows even then (Kueue: classifyPreemptionVariant)."""
+    rules = preemptor.queue.spec.preemption.borrow_within_cohort
+    if rules is None or rules.policy == NEVER:
+        return
+    threshold = rules.max_priority_threshold
+    below = preemptor.priority if threshold is None else min(preemptor.priority, threshold + 1)
+    for queue, candidates in others:
+        yield queue, candidates[: bisect_left(candidates, (below,))]
 
 
 def _asked_of(policy: str, preemptor: Preemptor) -> tuple[int, ...]:

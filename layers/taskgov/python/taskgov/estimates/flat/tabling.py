@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.requests import Request
     from taskgov.estimates.run_times import Prospect, RunTimes
-    from taskgov.futures.queues import Kind, Queue, Tree
+    from taskgov.futures.kinds import Kind, Tree
+    from taskgov.futures.queues import Queue
 
 PLACE: Final = 0
 """The only flavor and resource."""
