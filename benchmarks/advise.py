@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.plots import picture
 from taskgov.advice.advising import Adviser
 from taskgov.advice.candidates import LIMITS, Candidate
 from taskgov.advice.choosing import MOST_LOST
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument(
         "--limits", type=int, metavar="WEEK", help="compare borrow limits in the two weeks from this one"
     )
-    options.add_argument("--plot", type=Path, metavar="FILE", help="draw it (SVG, PNG or PDF; needs matplotlib)")
+    options.add_argument("--plot", type=picture, metavar="FILE", help="draw it (SVG, PNG or PDF; needs matplotlib)")
     options.add_argument("--no-exact", action="store_true", help="leave the exact model out")
     given = options.parse_args(arguments)
     past = past_of(read_trace(given.trace))

@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from benchmarks.plots import picture
 from benchmarks.when_score import PARTS, Kept, table
 from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import uses
@@ -287,7 +288,7 @@ def main() -> None:
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--keep", type=Path, default=Path(".when"), help="folder of the estimates that are made")
-    options.add_argument("--plot", type=Path, metavar="FILE", help="draw it (SVG, PNG or PDF; needs matplotlib)")
+    options.add_argument("--plot", type=picture, metavar="FILE", help="draw it (SVG, PNG or PDF; needs matplotlib)")
     given = options.parse_args()
     sizes: list[tuple[int, list[Kept], float]] = []
     given.keep.mkdir(parents=True, exist_ok=True)

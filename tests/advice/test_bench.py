@@ -41,3 +41,12 @@ def test_a_higher_limit_is_set_beside_a_lower_one(trace: Path, capsys: pytest.Ca
     waits = {row.split(" | ")[0].strip("| "): float(row.split(" | ")[1].removesuffix(" h")) for row in lines[3:]}
     assert list(waits) == ["limit 50 %", "limit 100 %", "limit 200 %", "limit 500 %", "no limit"]
     assert waits["no limit"] < waits["limit 50 %"]
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_anything_is_measured(
+    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.plots.find_spec", lambda _: None)
+    with pytest.raises(SystemExit, match="2"):
+        main([str(trace), "--plot", "waits.png"])
+    assert "drawing needs matplotlib: " in capsys.readouterr().err
