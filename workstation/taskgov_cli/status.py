@@ -93,7 +93,7 @@ def _starts(stack: str, known: Snapshot) -> Starts:
 
 
 def _view(known: Snapshot, teams: set[str], starts: Starts, *, whole: bool) -> View:
-    """Return the answer; what only programs get of it is worked out if it is to be `whole`."""
+    """Return the answer; with what only programs get of it if it is `whole`."""
     if not sees_all(known, STANDING_NEEDS):
         return _own(known, teams, STANDING_NEEDS, starts)
     standing = _of_teams(cluster_usage(known) if whole else leading_usage(known), teams)

@@ -7,7 +7,7 @@ import marshal
 from typing import Any, Final
 
 KNOWN: Final = 4096
-"""So many shapes are remembered. A cluster has tens or hundreds of them."""
+"""So many shapes are kept. A cluster has tens or hundreds of them."""
 _WITHOUT_REFERENCES: Final = 2
 """The last format of `marshal` in which the bytes depend only on the value, not on which of its parts are shared."""
 
