@@ -5,6 +5,7 @@ which the plan is written wave by wave (`taskgov_explain.sides`). Both come to r
 times are known, both continue in time.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,9 +18,9 @@ from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
-from taskgov.usage.capacity import Offers, leading_resources
+from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.node_shortage import offered_by_nodes
-from taskgov.usage.quota_usage import usage_in
+from taskgov.usage.quota_usage import Place, usage_at
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_explain.case import Case
@@ -151,15 +152,13 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 
 
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
-    usage = usage_in(side.kueue)
-    leading = leading_resources(usage, Offers(side.snapshot))
+    usage = usage_at(side.kueue, leading_in(side.kueue, Offers(side.snapshot)))
     waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
             line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, waiting.get(line.team, 0)
         )
         for line in usage.lines
-        if (line.instance_type, line.resource) in leading
     }
 
 
@@ -195,9 +194,11 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side
 
 def _shortfalls(after: Side) -> Iterator[NodeShortfall]:
     """Give the instance types whose admitted work is more than the healthy nodes offer."""
-    usage = usage_in(after.kueue)
-    for instance_type, resource in sorted(leading_resources(usage, Offers(after.snapshot))):
-        lines = (line for line in usage.lines if (line.instance_type, line.resource) == (instance_type, resource))
-        held, offered = sum(line.used for line in lines), offered_by_nodes(after.snapshot, instance_type, resource)
+    leading = leading_in(after.kueue, Offers(after.snapshot))
+    in_use = Counter[Place]()
+    for line in usage_at(after.kueue, leading).lines:
+        in_use[line.instance_type, line.resource] += line.used
+    for instance_type, resource in sorted(leading):
+        held, offered = in_use[instance_type, resource], offered_by_nodes(after.snapshot, instance_type, resource)
         if held > offered and after.snapshot.nodes:
             yield NodeShortfall(instance_type, resource, held, offered)
