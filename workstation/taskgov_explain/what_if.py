@@ -14,6 +14,7 @@ from taskgov.allocation.lease_book import LeaseEntry, lease_book
 from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.played import PlayedPath
 from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named
 from taskgov.snapshot.model import Snapshot
@@ -120,8 +121,9 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     Raises `ValueError` or `KeyError` for scheduler objects that cannot be read.
     """
     supposed = as_supposed(snapshot, supposed)
-    plan = plan_quotas(supposed, mode="plan")
-    before, after = sides_of(snapshot, supposed, plan.changes)
+    played = list[PlayedPath]()
+    plan = plan_quotas(supposed, mode="plan", played=played)
+    before, after = sides_of(snapshot, supposed, plan.changes, next(iter(played), None))
     shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
