@@ -41,7 +41,9 @@ class Side:
     snapshot: Snapshot
     world: KueueModel
     at_rest: Snapshot
-    """The snapshot as it would then be taken."""
+    """The snapshot with its queues as they then are; its workloads are those of today."""
+    waiting: Mapping[str, int]
+    """Team -> how many of its workloads then wait."""
     losses: Mapping[str, Loss] = field(default_factory=dict)
     """Workload -> its preemption, if there is any that would not be on the other side."""
     preempted: Mapping[str, int] = field(default_factory=dict)
@@ -146,12 +148,14 @@ def _side(
     kueue = replace(
         end.snapshot().kueue,
         cluster_queues=tuple({**queue, "status": world.cluster_queue(name)["status"]} for name, queue in queues),
-        workloads=tuple({**item, **world.workload(named(item).key)} for item in snapshot.kueue.workloads),
+        workloads=snapshot.kueue.workloads,
     )
+    everyone = map(named, snapshot.kueue.workloads)
     return Side(
         snapshot=snapshot,
         world=world,
         at_rest=replace(snapshot, kueue=kueue),
+        waiting=Counter(workload.team for workload in everyone if world.waits(workload.key)),
         losses=losses or {},
         preempted=Counter(victim.workload for victim in rest.preempted),
         loop=rest.loop,

@@ -11,20 +11,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
+from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.played import PlayedPath
-from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named
+from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
 from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.node_shortage import offered_by_nodes
 from taskgov.usage.quota_usage import Place, usage_at
-from taskgov.usage.workload_facts import facts_in
-from taskgov.usage.workloads import pending_by_team
-from taskgov_explain.case import Case
+from taskgov_explain.case import asked_by
 from taskgov_explain.courses import Begin, Course, courses
 from taskgov_explain.quota_rows import QuotaRow, quota_rows
 from taskgov_explain.risk import Risk, risks_of
@@ -124,7 +123,7 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     played = list[PlayedPath]()
     plan = plan_quotas(supposed, mode="plan", played=played)
     before, after = sides_of(snapshot, supposed, plan.changes, next(iter(played), None))
-    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)}
+    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)} if after.loop else {}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
         plan=plan,
@@ -155,10 +154,9 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
     usage = usage_at(side.kueue, leading_in(side.kueue, Offers(side.snapshot)))
-    waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
-            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, waiting.get(line.team, 0)
+            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, side.waiting.get(line.team, 0)
         )
         for line in usage.lines
     }
@@ -168,19 +166,18 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
 
 
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
-    now, doubts = model_of(snapshot), {**before.world.doubts, **after.world.doubts}
+    now, doubts = loaded_from(snapshot, snapshot.instance_types).model, {**before.world.doubts, **after.world.doubts}
     known = set(now.workloads())
     names = {named_workload.key: named_workload for named_workload in map(named, supposed.kueue.workloads)}
     for key, workload in sorted(names.items(), key=lambda pair: pair[1].shown):
-        case = Case(supposed, after.world, workload)
-        if case.holds("Finished"):
+        if "Finished" in true_conditions(workload.item.get("status") or {}):
             continue
         loss = after.losses.get(key)
         runs = key in known and now.admission(key) is not None
         yield WorkloadDifference(
             workload=workload.shown,
             team=workload.team,
-            gpus=accelerators(case.asks),
+            gpus=accelerators(asked_by(after.world.pod_sets(key))),
             now="runs" if runs else "waits" if key in known else "absent",
             before=before.state(key),
             after=after.state(key),
