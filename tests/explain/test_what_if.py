@@ -1,5 +1,6 @@
 """Suppose something: what the plan would be, who would start, wait or leave, now and over time."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskgov.allocation import predict
-from taskgov.allocation.predict import LoopError, Stage
+from taskgov.allocation.plan import Change
+from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.played import PlayedPath
+from taskgov.allocation.predict import LoopError, Player, Stage
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
 from taskgov_explain import sides
@@ -20,6 +24,7 @@ from taskgov_explain.what_if import WhatIf, what_if
 from tests.allocation.test_loops import weight_zero
 from tests.support.lab import G5, P5, Lab, workload
 from tests.support.memory import CLUSTER_ARN, NOON
+from tests.support.plans import update
 
 
 def asked(snapshot: Snapshot, **hypothesis: Any) -> WhatIf:
@@ -269,11 +274,60 @@ def test_a_plan_whose_waves_never_settle_in_some_order_is_played_at_once(monkeyp
     def restless(*_: object) -> Stage:
         raise LoopError("workloads would preempt one another forever: a, b")
 
-    monkeypatch.setattr(sides, "_played", restless)
+    monkeypatch.setattr(sides, "_reached", restless)
     answer = asked(governed().snapshot(), quotas=(QuotaSetting("team-a", G5, 3),))
     [said] = answer.not_settled
     assert said == "workloads would preempt one another forever: a, b; the plan was simulated as one write"
     assert {each.team: each.after.quota for each in answer.teams} == {"team-a": 3, "team-b": 4}
+
+
+@pytest.mark.parametrize(("jobs", "loops"), [((), False), ((3, 2, 4), False), ((3,), True)])
+def test_the_path_of_a_plan_is_played_once_and_what_if_says_the_same(
+    monkeypatch: pytest.MonkeyPatch, jobs: tuple[int, ...], *, loops: bool
+) -> None:
+    lab = governed().submit("team-b", "b-own", pods=4).submit("team-a", "a-more", pods=6, ago=30)
+    for number, pods in enumerate(jobs):
+        lab.submit("team-b", f"job-{number}", pods=pods, ago=20 - number)
+    played: list[int] = []
+    after = Player.after
+
+    def counted(
+        player: Player, stage: Stage, wave: Sequence[Change], number: int, *, every_order: bool = True
+    ) -> Stage:
+        played.append(number)
+        if loops:
+            raise LoopError("workloads would preempt one another forever: a, b")
+        return after(player, stage, wave, number, every_order=every_order)
+
+    monkeypatch.setattr(Player, "after", counted)
+    plan_quotas(suppose(lab.snapshot(), Hypothesis(lost_nodes={G5: 3})), mode="plan")
+    of_plan = len(played)
+    once = asked(lab.snapshot(), lost_nodes={G5: 3})
+    assert 0 < of_plan == len(played) - of_plan
+    monkeypatch.setattr(PlayedPath, "is_of", lambda *_: False)
+    assert asked(lab.snapshot(), lost_nodes={G5: 3}) == once
+    assert len(played) > 3 * of_plan
+
+
+def test_a_path_in_another_order_is_another_path() -> None:
+    ant, bee, cat = update(0, "ant", "a", 1, 2), update(1, "bee", "b", 2, 4), update(2, "cat", "c", 1, 2)
+    changes = (replace(ant, wave=1), replace(bee, wave=1), replace(cat, wave=2))
+    path = PlayedPath(((_bare(ant), _bare(bee)), (_bare(cat),)), 9, Stage(()))
+    assert path.is_of(changes)
+    assert path.is_of(replace(change, because="other words", index=7) for change in changes)
+    assert not path.is_of((changes[1], changes[0], changes[2]))
+    assert not path.is_of(changes[:2])
+    assert not path.is_of(replace(change, wave=1) for change in changes)
+    assert not path.is_of((*changes[:2], replace(changes[2], after=bee.after)))
+
+
+def _bare(change: Change) -> Change:
+    return replace(change, index=0, because="")
+
+
+def test_a_supposition_that_the_scheduler_does_not_see_has_its_model_once() -> None:
+    snapshot = governed().snapshot()
+    assert suppose(snapshot, Hypothesis(lost_nodes={G5: 3})).kueue is snapshot.kueue
 
 
 def test_a_loop_that_the_supposition_brings_about_is_named_with_what_ends_it() -> None:

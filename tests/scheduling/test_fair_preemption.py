@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import random
+from typing import TYPE_CHECKING, Any
 
-from taskgov.scheduling import KueueModel, ManagerConfig, Strategy
+import pytest
+
+from taskgov.scheduling import KueueModel, ManagerConfig, Strategy, fair_preemption, shares
+from taskgov.scheduling.shares import Share, SharesOfQueues, dominant_share
 from tests.scheduling.builders import Object, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
+
+if TYPE_CHECKING:
+    from taskgov.scheduling.quota import QuotaNode
 
 RULES = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
 
@@ -92,3 +99,49 @@ def test_asking_changes_nothing() -> None:
     world.victims(a_job("j", "a", cpu="2"), "a")
     world.victims(a_job("j", "a", cpu="6"), "a")
     assert [world.quota(name).usage for name in "abc"] == before
+
+
+class Counting(fair_preemption._FairSearch):
+    """A search that counts what the preemptor requests as used, all the time, as Kueue does."""
+
+    def __init__(self, *of: Any) -> None:
+        super().__init__(*of)
+        self.flat = False
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_shares_that_are_kept_during_a_search_are_those_of_the_moment(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    running = [
+        a_running_job(f"{queue}{i}", queue, cpu=str(chance.randint(1, 3)), priority=chance.randint(0, 1))
+        for queue in "abc"
+        for i in range(chance.randint(0, 5))
+    ]
+    weights = {queue: chance.choice(["0", "500m", "1", "2"]) for queue in "abc"}
+    asked = [(queue, str(chance.randint(1, 6)), chance.randint(0, 2)) for queue in "abc" for _ in range(3)]
+
+    def answers() -> list[list[tuple[str, str]]]:
+        world = _pool(*running, weights=weights)
+        return [_victims(world, queue, cpu, priority=priority) for queue, cpu, priority in asked]
+
+    kept = answers()
+    monkeypatch.setattr(SharesOfQueues, "of", lambda _self, node: dominant_share(node))
+    monkeypatch.setattr(fair_preemption, "_FairSearch", Counting)
+    assert answers() == kept
+
+
+def test_a_queue_that_is_not_taken_from_has_one_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    made = shares.dominant_share
+
+    def counting(node: QuotaNode, *extra: Any) -> Share:
+        counted.append(node.name)
+        return made(node, *extra)
+
+    world = _pool(*_ones("b", 8), *_ones("c", 1))
+    for module in (shares, fair_preemption):
+        monkeypatch.setattr(module, "dominant_share", counting)
+    assert len(_victims(world, "a", "3")) == 3
+    assert counted.count("a") == 1

@@ -10,16 +10,19 @@ import pytest
 from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.projection import model_of
 from taskgov.policy.notices import NoticeRules
+from taskgov.scheduling import pod_forms
+from taskgov.scheduling.kueue_forms import is_deep
 from taskgov.scheduling.workload_forms import WorkloadForm
 from taskgov.services.happenings import happenings
 from taskgov.snapshot.derived import once
+from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 from taskgov.snapshot.readable import readable_kueue
 from taskgov.usage import workload_facts
-from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.cluster_usage import cluster_usage, leading_usage
 from taskgov.usage.starved import starved_teams
 from taskgov.usage.workload_facts import WorkloadFacts, facts_of
-from tests.support.clusters import GovernedCluster
+from tests.support.clusters import GPU, GovernedCluster
 
 
 def test_what_was_worked_out_is_given_again_until_the_objects_are_gone() -> None:
@@ -85,3 +88,51 @@ def test_a_workload_that_cannot_be_read_is_left_out_of_the_model_too() -> None:
 def test_loans_are_left_out_where_nothing_reads_them() -> None:
     snapshot = GovernedCluster().with_team("team-a").with_team("team-b").snapshot()
     assert cluster_usage(snapshot, with_loans=False) == replace(cluster_usage(snapshot), loans=())
+
+
+def test_pods_of_one_shape_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Any] = []
+
+    class Counting:
+        @staticmethod
+        def validate_python(pod_sets: object, *, strict: bool) -> object:
+            checked.append(pod_sets)
+            return form.validate_python(pod_sets, strict=strict)
+
+    form = pod_forms._FORM
+    pod_forms._have_form.cache_clear()
+    monkeypatch.setattr(pod_forms, "_FORM", Counting)
+    cluster = GovernedCluster().with_team("team-a").with_team("team-b")
+    for number in range(5):
+        cluster.with_waiting(f"small-{number}", "team-a", gpus=1).with_waiting(f"large-{number}", "team-b", gpus=8)
+    assert readable_kueue(cluster.snapshot().kueue)[1] == ()
+    assert len(checked) == 2
+
+
+@pytest.mark.parametrize("damage", [{"count": -1}, {"count": True}, {"template": {"spec": {"containers": 7}}}])
+def test_pods_of_another_shape_are_checked_again(damage: dict[str, Any]) -> None:
+    workload: Any = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=1).snapshot()
+    workload = workload.kueue.workloads[0]
+    assert fault_of("Workload", workload) is None
+    workload["spec"]["podSets"][0].update(damage)
+    assert str(fault_of("Workload", workload)).startswith(f"spec.podSets.0.{next(iter(damage))}")
+
+
+@pytest.mark.parametrize(("levels", "is_read"), [(56, True), (57, False)])
+def test_pods_count_from_the_top_of_their_workload(levels: int, *, is_read: bool) -> None:
+    deep: list[Any] = []
+    for _ in range(levels - 1):
+        deep = [deep]
+    workload = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=1).snapshot()
+    item: Any = {**workload.kueue.workloads[0], "spec": {"podSets": [{"unknown": deep}]}}
+    assert (is_deep(item), fault_of("Workload", item) is None) == (not is_read, is_read)
+
+
+def test_the_usage_for_tables_is_that_of_leading_resources_without_loans() -> None:
+    cluster = GovernedCluster().with_fair_share().with_nodes(2).with_nodes(1, instance_type="ml.c5.2xlarge")
+    cluster.with_team("team-a", used={GPU: "6", "cpu": "72"}).with_team("team-b", used={GPU: "1"})
+    snapshot = cluster.with_waiting("waits", "team-b", gpus=9).snapshot()
+    whole = cluster_usage(snapshot)
+    assert whole.loans
+    leading = tuple(team for team in whole.teams if team.leading)
+    assert leading_usage(snapshot) == replace(whole, loans=(), teams=leading)

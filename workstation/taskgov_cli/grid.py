@@ -65,7 +65,7 @@ class Grid:
     def _least_widths(self) -> list[int]:
         """Return the longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
         return [
-            min(max(map(cell_len, _words(heading, *column)), default=0), LONGEST_WORD)
+            min(max(map(cell_len, _words(heading, *set(column))), default=0), LONGEST_WORD)
             for heading, *column in self._texts()
         ]
 
@@ -113,9 +113,9 @@ class Grid:
 
     def _widths(self) -> list[int] | None:
         """Return how wide each column is; None where a cell is not a plain line."""
-        if not all(cell.plain.isprintable() for row in self.rows for cell in row):
+        if not all("".join(cell.plain for cell in row).isprintable() for row in self.rows):
             return None
-        return [max(map(cell_len, column)) for column in self._texts()]
+        return [max(map(cell_len, set(column))) for column in self._texts()]
 
     def _lines(self, widths: Sequence[int]) -> Iterator[str]:
         for row in self.rows:
@@ -178,13 +178,20 @@ def _filled(parts: Iterable[Sequence[Piece]], width: int) -> Iterator[Sequence[P
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, main: bool = False) -> Grid:
     """Return a table; columns whose heading ends with a number sign (` #`) hold numbers."""
+    known: dict[str, Text] = {}
+
+    def cell_of(value: Any) -> Text:
+        if isinstance(value, Text):
+            return value
+        text = str(value)
+        if text not in known:
+            known[text] = Text(printable(text, keep="\n"))
+        return known[text]
+
     return Grid(
         title,
         tuple(column.removesuffix(" #") for column in columns),
         tuple(column.endswith(" #") for column in columns),
-        tuple(
-            tuple(cell if isinstance(cell, Text) else Text(printable(str(cell), keep="\n")) for cell in row)
-            for row in rows
-        ),
+        tuple(tuple(map(cell_of, row)) for row in rows),
         main,
     )

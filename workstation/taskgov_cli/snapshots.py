@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -183,7 +184,8 @@ def read(file: Path) -> Snapshot:
     Raises `typer.BadParameter` for anything else.
     """
     try:
-        found, members = parsed(file)
+        with _kept_to_the_end():
+            found, members = parsed(file)
         notes = list(_notes(found, members))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
@@ -191,6 +193,22 @@ def read(file: Path) -> Snapshot:
         console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)
     return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
+
+
+@contextmanager
+def _kept_to_the_end() -> Iterator[None]:
+    """Keep Python's collector of cycles away from what is read: it has none, and the command needs it to its end.
+
+    Searching it, while it is read and later, took a quarter of the CPU time of `status` at 50,000 workloads.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def parsed(file: Path) -> tuple[Snapshot, Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
-from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.cluster_usage import cluster_usage, leading_usage
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
@@ -76,7 +76,7 @@ def status(  # noqa: PLR0913 - the options of a command
             if name not in (teams := visible_teams(known)):
                 raise typer.BadParameter(f"there is no team named {name}; {nearest(name, teams)}", param_hint="--team")
         starts = None if of_stack is None else _starts(of_stack, known)
-        return _view(known, set(team or ()), starts)
+        return _view(known, set(team or ()), starts, whole=as_json or form in {Form.JSON, Form.YAML})
 
     if watch:
         from taskgov_cli import watching  # noqa: PLC0415 - only who watches waits for it
@@ -92,10 +92,12 @@ def _starts(stack: str, known: Snapshot) -> Starts:
     return next_of_teams(starts_of(stack, known), known)
 
 
-def _view(known: Snapshot, teams: set[str], starts: Starts = None) -> View:
+def _view(known: Snapshot, teams: set[str], starts: Starts, *, whole: bool) -> View:
+    """Return the answer; with what only programs get of it if it is `whole`."""
     if not sees_all(known, STANDING_NEEDS):
         return _own(known, teams, STANDING_NEEDS, starts)
-    standing, leases = _of_teams(cluster_usage(known), teams), lease_book(known)
+    standing = _of_teams(cluster_usage(known) if whole else leading_usage(known), teams)
+    leases = lease_book(known)
     return lambda: as_data(known, standing, leases, starts), shown(known, standing, leases, starts)
 
 

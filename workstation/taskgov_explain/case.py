@@ -1,12 +1,13 @@
 """One workload with everything that is needed to judge it, worked out once and only when it is requested."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.predict import steps_for
 from taskgov.kueue.named import Named, named
 from taskgov.scheduling import Budget, KueueModel, Preempted, moment, settle
-from taskgov.scheduling.objects import ClusterQueue, FlavorResource, Workload
+from taskgov.scheduling.objects import ClusterQueue, FlavorResource, PodSet, Workload
 from taskgov.scheduling.reading import read_cluster_queue, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
 from taskgov.scheduling.status_reading import read_admission, read_conditions
@@ -86,11 +87,7 @@ class Case:
     @cached_property
     def asks(self) -> dict[str, int]:
         """What all its pods request together, as far as Kueue counts it."""
-        asked: dict[str, int] = {}
-        for pods in self.world.read(self.item).pod_sets:
-            for resource, amount in pods.requests:
-                asked[resource] = asked.get(resource, 0) + pods.count * amount
-        return asked
+        return asked_by(self.world.read(self.item).pod_sets)
 
     @cached_property
     def assignment(self) -> "Assignment | None":
@@ -131,3 +128,12 @@ class Case:
         kinds = InsufficientQuota | InsufficientUnusedQuota
         found = (reason for attempt in attempts for reason in attempt.reasons if isinstance(reason, kinds))
         return tuple(dict.fromkeys(found))
+
+
+def asked_by(pod_sets: Iterable[PodSet]) -> dict[str, int]:
+    """Return what all pods of these sets request together."""
+    asked: dict[str, int] = {}
+    for pods in pod_sets:
+        for resource, amount in pods.requests:
+            asked[resource] = asked.get(resource, 0) + pods.count * amount
+    return asked

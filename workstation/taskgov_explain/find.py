@@ -14,7 +14,9 @@ class UnknownNameError(LookupError):
 def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
     """Return the workload of this name. Raises `UnknownNameError` that names the nearest, or all that it may be."""
     everyone = [named(item) for item in workloads]
-    found = [workload for workload in everyone if name in workload.names]
+    # Each of its names ends with that of the workload or of the job.
+    some = (workload for workload in everyone if name.endswith((workload.item["metadata"]["name"], workload.job)))
+    found = [workload for workload in some if name in workload.names]
     if len(found) == 1:
         return found[0]
     if found:

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from taskgov.kueue.named import named
 from taskgov.scheduling import Admission, moment
-from taskgov.scheduling.objects import FlavorResource, flavor_resource
+from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-from taskgov.usage.quota_usage import usage_in
+from taskgov.usage.quota_usage import usage_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Holder:
 def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Holder, ...]:
     """Return who has quota or holds anything of these flavors and resources; by instance type, the largest first."""
     wanted = set(keys)
-    lines = usage_in(snapshot.kueue).lines
+    lines = usage_at(snapshot.kueue, set(map(split, wanted))).lines
     running = _running(snapshot.kueue.workloads, wanted)
     found = (
         Holder(
@@ -56,7 +56,7 @@ def holders_of(snapshot: Snapshot, keys: Iterable[FlavorResource]) -> tuple[Hold
             workloads=_workloads(running.get(line.queue, ()), line.instance_type, line.resource),
         )
         for line in lines
-        if flavor_resource(line.instance_type, line.resource) in wanted and (line.guaranteed or line.used)
+        if line.guaranteed or line.used
     )
     return tuple(sorted(found, key=lambda holder: (holder.instance_type, holder.resource, -holder.used, holder.team)))
 

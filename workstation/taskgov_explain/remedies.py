@@ -14,7 +14,7 @@ from taskgov.scheduling.objects import FlavorResource, flavor_resource, split
 from taskgov.scheduling.reasons import Blocker, InsufficientUnusedQuota
 from taskgov.usage.amounts import accelerators, words
 from taskgov.usage.node_shortage import offered_by_nodes
-from taskgov.usage.quota_usage import usage_in
+from taskgov.usage.quota_usage import usage_at
 from taskgov_explain.case import Case
 from taskgov_explain.more_quota import least, least_more_quota
 from taskgov_explain.trial import Trial
@@ -166,7 +166,7 @@ def _percent(trial: Trial, reached: Mapping[FlavorResource, int]) -> str:
 
 def _machines(case: Case, added: Mapping[FlavorResource, int]) -> str:
     """Return whether there are machines that nobody was promised."""
-    lines = usage_in(case.snapshot.kueue).lines
+    lines = usage_at(case.snapshot.kueue, set(map(split, added))).lines
     for key, amount in added.items():
         instance_type, resource = split(key)
         offered = offered_by_nodes(case.snapshot, instance_type, resource)

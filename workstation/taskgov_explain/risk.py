@@ -14,8 +14,8 @@ from taskgov.quantities import format_quantity
 from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.capacity import Offers, leading_resources
-from taskgov.usage.quota_usage import QuotaUsage, usage_in
+from taskgov.usage.capacity import Offers, leading_in
+from taskgov.usage.quota_usage import QuotaUsage, usage_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,10 @@ def risks_of(snapshot: Snapshot, world: KueueModel, victim: str | None = None) -
     held = None if victim is None else _held(world, victim)
     if held is not None and not held:
         return ()
-    usage = usage_in(snapshot.kueue)
-    leading = leading_resources(usage, Offers(snapshot))
+    leading = leading_in(snapshot.kueue, Offers(snapshot))
     names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
-    lines = [
-        line
-        for line in usage.lines
-        if (place := (line.instance_type, line.resource)) in leading
-        and line.used < line.guaranteed
-        and (held is None or place in held)
-    ]
+    usage = usage_at(snapshot.kueue, leading if held is None else leading & held)
+    lines = [line for line in usage.lines if line.used < line.guaranteed]
     found: dict[tuple[str, str, str], Risk] = {}
     for risk in _risks(snapshot, world, lines, names):
         if victim in {None, risk.key}:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from taskgov.allocation.effects import Loss as LossOnPath
 from taskgov.allocation.plan import Change
+from taskgov.allocation.played import PlayedPath
 from taskgov.allocation.predict import LoopError, Player, Stage, steps_for
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.uncertain import may_be_preempted
@@ -40,7 +41,9 @@ class Side:
     snapshot: Snapshot
     world: KueueModel
     at_rest: Snapshot
-    """The snapshot as it would then be taken."""
+    """The snapshot with its queues as they then are; its workloads are those of today."""
+    waiting: Mapping[str, int]
+    """Team -> how many of its workloads then wait."""
     losses: Mapping[str, Loss] = field(default_factory=dict)
     """Workload -> its preemption, if there is any that would not be on the other side."""
     preempted: Mapping[str, int] = field(default_factory=dict)
@@ -72,8 +75,12 @@ def as_supposed(snapshot: Snapshot, supposed: Snapshot) -> Snapshot:
     return cluster.snapshot()
 
 
-def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) -> tuple[Side, Side]:
+def sides_of(
+    snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change], played: PlayedPath | None = None
+) -> tuple[Side, Side]:
     """Return both sides. Queues of quotas that differ are as rendered in both, so that only the numbers differ.
+
+    `played` is the path of the plan, if it was played already.
 
     Raises `KeyError` or `ValueError` for objects that cannot be read.
     """
@@ -82,14 +89,14 @@ def sides_of(snapshot: Snapshot, supposed: Snapshot, changes: Sequence[Change]) 
     steps = steps_for(now)
     rest = today.settle(Budget(steps))
     before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is", steps))
-    after = _supposed_side(supposed, changes, before)
+    after = _supposed_side(supposed, changes, before, played)
     waves = (list(writes) for _, writes in groupby(changes, attrgetter("wave")))
     start, lost = Projection.of(supposed, changes), (*before.preempted, *after.losses)
     at_risk = may_be_preempted((now, before.world), start, waves, lost, Budget(steps))
     return before, replace(after, at_risk=at_risk)
 
 
-def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) -> Side:
+def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side, played: PlayedPath | None) -> Side:
     """Return the supposed cluster once the plan is written; what happens on the other side too is not a loss."""
     calm = Projection.of(supposed, changes)
     holders = {key for key in calm.model.workloads() if calm.model.admission(key) is not None}
@@ -100,26 +107,33 @@ def _supposed_side(supposed: Snapshot, changes: Sequence[Change], before: Side) 
     if not changes or rest.loop:
         return _side(supposed, calm, rest, lost, unsettled)
     try:
-        player, played = _played(supposed, changes)
+        steps_of_path, reached = _reached(supposed, changes, played)
     except LoopError as error:
         calm.write(changes)
         at_once = calm.settle(Budget(steps))
         said = () if at_once.loop else (f"{error}; the plan was simulated as one write",)
         new = {key: loss for key, loss in _losses(at_once).items() if key not in before.preempted}
         return _side(supposed, calm, at_once, lost | new, (*unsettled, *said))
-    preempted = Counter(victim.workload for victim in rest.preempted) + Counter(played.losses.keys())
-    told = tuple(f"{what}: not settled within {player.steps:,} model steps" for what in played.not_played[:1])
-    end = _side(supposed, played.states[0].cluster, rest, lost | _of_path(played.losses), (*unsettled, *told))
+    preempted = Counter(victim.workload for victim in rest.preempted) + Counter(reached.losses.keys())
+    told = tuple(f"{what}: not settled within {steps_of_path:,} model steps" for what in reached.not_played[:1])
+    end = _side(supposed, reached.states[0].cluster, rest, lost | _of_path(reached.losses), (*unsettled, *told))
     return replace(end, preempted=preempted)
 
 
-def _played(supposed: Snapshot, changes: Sequence[Change]) -> tuple[Player, Stage]:
-    """Play the waves of a plan as its prediction does; a plan that has none is written at once."""
+def _reached(supposed: Snapshot, changes: Sequence[Change], played: PlayedPath | None) -> tuple[int, Stage]:
+    """Play the waves of a plan as its prediction does; a plan that has none is written at once.
+
+    What was `played` already is not played again. Returns the steps that there were, and the cluster at the end.
+    """
+    if played is not None and played.is_of(changes):
+        if isinstance(played.end, LoopError):
+            raise played.end
+        return played.steps, played.end
     player = Player(supposed, changes, supposed.instance_types)
     stage = player.start
     for wave, writes in groupby(changes, attrgetter("wave")):
         stage = player.after(stage, list(writes), wave)
-    return player, stage
+    return player.steps, stage
 
 
 def _side(
@@ -134,12 +148,14 @@ def _side(
     kueue = replace(
         end.snapshot().kueue,
         cluster_queues=tuple({**queue, "status": world.cluster_queue(name)["status"]} for name, queue in queues),
-        workloads=tuple({**item, **world.workload(named(item).key)} for item in snapshot.kueue.workloads),
+        workloads=snapshot.kueue.workloads,
     )
+    everyone = map(named, snapshot.kueue.workloads)
     return Side(
         snapshot=snapshot,
         world=world,
         at_rest=replace(snapshot, kueue=kueue),
+        waiting=Counter(workload.team for workload in everyone if world.waits(workload.key)),
         losses=losses or {},
         preempted=Counter(victim.workload for victim in rest.preempted),
         loop=rest.loop,

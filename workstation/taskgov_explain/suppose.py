@@ -40,6 +40,8 @@ def suppose(snapshot: Snapshot, hypothesis: Hypothesis) -> Snapshot:
     changed = _set_quotas(changed, hypothesis.quotas)
     for team, weight in sorted(hypothesis.weights.items()):
         changed = _set_weight(changed, team, weight)
+    if not hypothesis.submitted:
+        return changed  # with the very objects of the scheduler, whose model is then made and played once for both
     workloads = (*changed.kueue.workloads, *hypothesis.submitted)
     return replace(changed, kueue=replace(changed.kueue, workloads=workloads))
 

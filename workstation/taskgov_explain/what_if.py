@@ -5,24 +5,25 @@ which the plan is written wave by wave (`taskgov_explain.sides`). Both come to r
 times are known, both continue in time.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
+from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
-from taskgov.allocation.projection import model_of
+from taskgov.allocation.played import PlayedPath
 from taskgov.kueue.named import named
+from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
-from taskgov.usage.capacity import Offers, leading_resources
+from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.node_shortage import offered_by_nodes
-from taskgov.usage.quota_usage import usage_in
-from taskgov.usage.workload_facts import facts_in
-from taskgov.usage.workloads import pending_by_team
-from taskgov_explain.case import Case
+from taskgov.usage.quota_usage import Place, usage_at
+from taskgov_explain.case import asked_by
 from taskgov_explain.courses import Begin, Course, courses
 from taskgov_explain.quota_rows import QuotaRow, quota_rows
 from taskgov_explain.risk import Risk, risks_of
@@ -119,9 +120,10 @@ def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN
     Raises `ValueError` or `KeyError` for scheduler objects that cannot be read.
     """
     supposed = as_supposed(snapshot, supposed)
-    plan = plan_quotas(supposed, mode="plan")
-    before, after = sides_of(snapshot, supposed, plan.changes)
-    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)}
+    played = list[PlayedPath]()
+    plan = plan_quotas(supposed, mode="plan", played=played)
+    before, after = sides_of(snapshot, supposed, plan.changes, next(iter(played), None))
+    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)} if after.loop else {}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
         plan=plan,
@@ -151,15 +153,12 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 
 
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
-    usage = usage_in(side.kueue)
-    leading = leading_resources(usage, Offers(side.snapshot))
-    waiting = {pending.team: pending.workloads for pending in pending_by_team(facts_in(side.kueue))}
+    usage = usage_at(side.kueue, leading_in(side.kueue, Offers(side.snapshot)))
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
-            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, waiting.get(line.team, 0)
+            line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, side.waiting.get(line.team, 0)
         )
         for line in usage.lines
-        if (line.instance_type, line.resource) in leading
     }
 
 
@@ -167,19 +166,18 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
 
 
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
-    now, doubts = model_of(snapshot), {**before.world.doubts, **after.world.doubts}
+    now, doubts = loaded_from(snapshot, snapshot.instance_types).model, {**before.world.doubts, **after.world.doubts}
     known = set(now.workloads())
     names = {named_workload.key: named_workload for named_workload in map(named, supposed.kueue.workloads)}
     for key, workload in sorted(names.items(), key=lambda pair: pair[1].shown):
-        case = Case(supposed, after.world, workload)
-        if case.holds("Finished"):
+        if "Finished" in true_conditions(workload.item.get("status") or {}):
             continue
         loss = after.losses.get(key)
         runs = key in known and now.admission(key) is not None
         yield WorkloadDifference(
             workload=workload.shown,
             team=workload.team,
-            gpus=accelerators(case.asks),
+            gpus=accelerators(asked_by(after.world.pod_sets(key))),
             now="runs" if runs else "waits" if key in known else "absent",
             before=before.state(key),
             after=after.state(key),
@@ -195,9 +193,11 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side
 
 def _shortfalls(after: Side) -> Iterator[NodeShortfall]:
     """Give the instance types whose admitted work is more than the healthy nodes offer."""
-    usage = usage_in(after.kueue)
-    for instance_type, resource in sorted(leading_resources(usage, Offers(after.snapshot))):
-        lines = (line for line in usage.lines if (line.instance_type, line.resource) == (instance_type, resource))
-        held, offered = sum(line.used for line in lines), offered_by_nodes(after.snapshot, instance_type, resource)
+    leading = leading_in(after.kueue, Offers(after.snapshot))
+    in_use = Counter[Place]()
+    for line in usage_at(after.kueue, leading).lines:
+        in_use[line.instance_type, line.resource] += line.used
+    for instance_type, resource in sorted(leading):
+        held, offered = in_use[instance_type, resource], offered_by_nodes(after.snapshot, instance_type, resource)
         if held > offered and after.snapshot.nodes:
             yield NodeShortfall(instance_type, resource, held, offered)

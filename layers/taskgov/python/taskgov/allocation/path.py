@@ -22,20 +22,14 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.allocation.effects import gpus_of
 from taskgov.allocation.path_ranks import WAITS, Ranks
-from taskgov.allocation.plan import Prediction
-from taskgov.allocation.predict import LoopError, Player, Stage, not_read, prediction_of
-from taskgov.allocation.uncertain import not_followed
+from taskgov.allocation.predict import LoopError, Player, Stage
 from taskgov.allocation.waves import Wave
-from taskgov.allocation.written import UNREADABLE
-from taskgov.snapshot.unreadable import MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from taskgov.allocation.plan import Change
     from taskgov.allocation.waves import Room, Write, Writes
-    from taskgov.hyperpod.instance_types import InstanceTypeTable
-    from taskgov.snapshot.model import Snapshot
 
 MOST_ORDERED: Final = 6
 """Writes whose every order is tried: 720 of them."""
@@ -56,30 +50,8 @@ class Path:
 
     waves: tuple[Wave, ...]
     end: Stage
-
-
-def predicted_path(snapshot: Snapshot, writes: Writes, table: InstanceTypeTable) -> tuple[tuple[Wave, ...], Prediction]:
-    """Return the waves of a plan and what they do to the snapshot's workloads.
-
-    `simulated` is False, with the reason, when the scheduler's objects cannot be understood; guardrails that need the
-    prediction then say no.
-    """
-    shortest = writes.in_waves()
-    if not shortest or not (
-        snapshot.kueue.workloads or any(item.kind not in MACHINES for item in snapshot.unreadable_objects)
-    ):
-        return shortest, Prediction(simulated=True)
-    try:
-        player = Player(snapshot, (write.change for wave in shortest for write in wave), table)
-        if player.is_idle:
-            gaps = not_followed(player.calm.model.not_modelled)
-            return shortest, Prediction(simulated=True, not_modelled=gaps, not_predicted=not_read(player))
-        path = choose_path(writes, player)
-    except LoopError as loop:
-        return shortest, Prediction(simulated=False, not_modelled=(str(loop),))
-    except UNREADABLE as error:
-        return shortest, Prediction(simulated=False, not_modelled=(f"the scheduler's objects cannot be read: {error}",))
-    return path.waves, prediction_of(player, path.end, map(_changes, path.waves))
+    is_first: bool = False
+    """Whether it was played before any other path."""
 
 
 def choose_path(writes: Writes, player: Player) -> Path:
@@ -95,16 +67,16 @@ class _Choice:
         self._writes, self._player = writes, player
         self._begin = player.start
         for number, wave in enumerate(writes.first, 1):
-            self._begin = player.after(self._begin, _changes(wave), number)
+            self._begin = player.after(self._begin, changes_of(wave), number)
         self._number = len(writes.first)
         self._ranks = Ranks(player)
         self._unavoidable = frozenset[str]()
         self._stop_at = 0
 
     def made(self) -> Path:
-        shortest, best, endless = self._writes.in_waves()[self._number :], None, None
+        shortest, best, first, endless = self._writes.in_waves()[self._number :], None, None, None
         try:
-            best = self._played(shortest)
+            best = first = self._played(shortest)
         except LoopError as loop:
             endless = loop
         if best is None or not _is_best(best):
@@ -112,7 +84,7 @@ class _Choice:
         if best is None:
             raise endless or LoopError
         path = best if best.waves == shortest else self._merged(best)
-        return Path((*self._writes.first, *path.waves), path.end)
+        return Path((*self._writes.first, *path.waves), path.end, is_first=path is first)
 
     def _better(self, best: Path | None) -> Path | None:
         """Return the best of the tried paths; None if none can be simulated to its end."""
@@ -132,7 +104,7 @@ class _Choice:
         """Return the workloads that are preempted if everything is written at once. No path avoids these."""
         last = {write.key: write for write in (*self._writes.gives, *self._writes.takes)}
         try:
-            at_once = self._player.after(self._begin, _changes(last.values()), self._number, every_order=False)
+            at_once = self._player.after(self._begin, changes_of(last.values()), self._number, every_order=False)
         except LoopError:
             return frozenset()
         return frozenset(at_once.losses)
@@ -226,7 +198,7 @@ class _Choice:
             for write in reversed(list(self._ranks.in_order(ready))):
                 if left.fits([write]):
                     try:
-                        after = self._player.after(reached, _changes([write]), self._number + len(waves) + 1)
+                        after = self._player.after(reached, changes_of([write]), self._number + len(waves) + 1)
                     except LoopError:
                         continue
                     room_after = left.copy()
@@ -276,7 +248,7 @@ class _Choice:
     def _played(self, waves: Sequence[Wave], *, every_order: bool = True) -> Path:
         stage = self._begin
         for number, wave in enumerate(waves, self._number + 1):
-            stage = self._player.after(stage, _changes(wave), number, every_order=every_order)
+            stage = self._player.after(stage, changes_of(wave), number, every_order=every_order)
         return Path(tuple(waves), stage)
 
     def _cost(self, path: Path) -> _Cost:
@@ -292,7 +264,8 @@ class _Choice:
         return harm, len(path.waves)
 
 
-def _changes(wave: Iterable[Write]) -> list[Change]:
+def changes_of(wave: Iterable[Write]) -> list[Change]:
+    """Return what is written in a wave."""
     return [write.change for write in wave]
 
 

@@ -24,7 +24,6 @@ from taskgov.allocation.leases import next_moment
 from taskgov.allocation.mass_loss import loss_findings, mass_losses
 from taskgov.allocation.partial import NEXT_STEP
 from taskgov.allocation.parts import RowKey, row_key
-from taskgov.allocation.path import predicted_path
 from taskgov.allocation.plan import MassLoss, Outcome, Plan, Prediction, TeamAllocation
 from taskgov.allocation.plan_findings import (
     budgets_found,
@@ -35,6 +34,7 @@ from taskgov.allocation.plan_findings import (
     refused_found,
     without_row,
 )
+from taskgov.allocation.played import PlayedPath, predicted_path
 from taskgov.allocation.progress import no_progress
 from taskgov.allocation.promises import today_rows
 from taskgov.allocation.quota_deltas import quota_deltas
@@ -60,12 +60,13 @@ def plan_quotas(
     mode: Mode,
     approved_changes: str | None = None,
     needs_approver: bool = False,
+    played: list[PlayedPath] | None = None,
 ) -> Plan:
     """Return the plan for one cluster.
 
     `approved_changes` is the digest of the changes that a person approved: when they are still the changes of this
     plan, an approval is no longer needed. With `needs_approver` a document whose author is not known, and that nobody
-    has accepted, needs one.
+    has accepted, needs one. `played` is given the path as the prediction played it (`predicted_path`).
 
     | the document | mode | outcome |
     | --- | --- | --- |
@@ -77,7 +78,7 @@ def plan_quotas(
     """
     table = snapshot.instance_types
     capacities = capacities_of(snapshot)
-    work = _work(snapshot, capacities, table, needs_approver=needs_approver)
+    work = _work(snapshot, capacities, table, needs_approver=needs_approver, played=played)
     plan = _plan(snapshot, mode, capacities, work)
     judged = replace(work.judged, verdicts=(*work.judged.verdicts, *reviewed_verdicts(snapshot, plan)))
     return replace(
@@ -124,12 +125,17 @@ def _trails(allocation: Allocation) -> dict[RowKey, Trail]:
 
 
 def _work(
-    snapshot: Snapshot, capacities: Mapping[str, TypeCapacity], table: InstanceTypeTable, *, needs_approver: bool
+    snapshot: Snapshot,
+    capacities: Mapping[str, TypeCapacity],
+    table: InstanceTypeTable,
+    *,
+    needs_approver: bool,
+    played: list[PlayedPath] | None,
 ) -> _Work:
     policy, decided = snapshot.policy, decide(snapshot, capacities)
     governed, wanted = decided.governed, decided.wanted
     planned = decided.writes
-    waves, prediction = predicted_path(snapshot, planned, table)
+    waves, prediction = predicted_path(snapshot, planned, table, played)
     changes = in_order(waves, prediction)
     moving = (
         [] if policy is None else quota_deltas(snapshot, policy, goals_of(snapshot, changes), decided.given, capacities)

@@ -126,8 +126,9 @@ class Projection:
         for puts_back in (False, True):
             written = self._written.copy()
             written.puts_back = puts_back
-            either.append([_as_read(manifest) for manifest in written.write(all_changes)])
-        return either[0] != either[1]
+            either.append(written.write(all_changes))
+        stays, put_back = either
+        return stays != put_back and list(map(_as_read, stays)) != list(map(_as_read, put_back))
 
     def write(self, changes: Iterable[Change]) -> None:
         """Let changes take effect, all at once, as HyperPod has rendered them when they have settled.

@@ -24,3 +24,20 @@ def queue_place(node: QuotaNode, share: Share, first: Record, *, own: bool) -> P
 def rank_of(place: Place) -> tuple[bool, float]:
     """Return the share's rank of a place (`Share.rank`)."""
     return not place[0], -place[1]
+
+
+def almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
+    """Return the children, on either side, of the lowest cohort that holds both queues."""
+    if a.parent is b.parent and a.parent is not None:
+        return a, b
+    above_a: dict[QuotaNode, QuotaNode] = {}
+    child = a
+    for cohort in a.ancestors():
+        above_a[cohort] = child
+        child = cohort
+    child = b
+    for cohort in b.ancestors():
+        if cohort in above_a:
+            return above_a[cohort], child
+        child = cohort
+    raise ValueError(f"{a.name} and {b.name} share no cohort")

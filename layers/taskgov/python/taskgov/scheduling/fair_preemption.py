@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, NewType
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, asked_of, put_back, take_out
 from taskgov.scheduling.config import ManagerConfig, Strategy
-from taskgov.scheduling.fair_places import Place, queue_place, rank_of
+from taskgov.scheduling.fair_places import Place, almost_meeting, queue_place, rank_of
 from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
 from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING, IN_COHORT_RECLAMATION
-from taskgov.scheduling.shares import Share, dominant_share
+from taskgov.scheduling.shares import Share, SharesOfQueues, dominant_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,22 +82,30 @@ class _FairSearch:
         self.node = preemptor.queue.node
         self.removed: list[Victim] = []
         self.retry: dict[QuotaNode, list[Record]] = {}
+        self.shares = SharesOfQueues()
+        self.counted = True
         self.bypass = config.gate("FairSharingPreemptWithinNominal")
         self.flat = self.node.parent is self.node.root and not self.node.root.cohorts
 
     def run(self, own: list[Record], others: _Line) -> list[Victim]:
-        add_usage(self.node, self.preemptor.usage)
-        done = self._first_pass(own, others) or (len(self.strategies) > 1 and self._second_pass())
-        remove_usage(self.node, self.preemptor.usage)
+        usage = self.preemptor.usage
+        add_usage(self.node, usage)
+        within = self.bypass and within_nominal(self.node, self.preemptor.frs)
+        if self.flat and not own and min(usage.values(), default=0) >= 0:
+            self.shares.of(self.node)  # nobody leaves its queue: its share stays, and nothing else depends on its usage
+            remove_usage(self.node, usage)
+            self.counted = False
+        done = self._first_pass(own, others, within=within) or (len(self.strategies) > 1 and self._second_pass())
+        if self.counted:
+            remove_usage(self.node, usage)
         if done:
             return fill_back(self.preemptor, self.removed, borrow=True)
         put_back(self.removed)
         return []
 
-    def _first_pass(self, own: list[Record], others: _Line) -> bool:
+    def _first_pass(self, own: list[Record], others: _Line, *, within: bool) -> bool:
         """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
-        within = self.bypass and within_nominal(self.node, self.preemptor.frs)
-        order = _TargetOrder(self.node, others, own)
+        order = _TargetOrder(self.node, others, self.shares, own)
         for target, waiting in order:
             if target is self.node:
                 taken = self._take(waiting, IN_CLUSTER_QUEUE)
@@ -118,35 +126,39 @@ class _FairSearch:
         Then neither strategy allows to take from any of them: shares only fall as workloads leave. Only where queues
         are compared with one another, not with the cohorts above them.
         """
-        return self.flat and dominant_share(target).rank < dominant_share(self.node).rank
+        return self.flat and self.shares.of(target).rank < self.shares.of(self.node).rank
 
     def _take(self, waiting: list[Record], reason: str) -> bool:
         record = waiting.pop(0)
         take_out(record)
+        if record.queue is not None:
+            self.shares.forget(record.queue.node)
         self.removed.append(Victim(record, reason))
         return True
 
     def _take_first_allowed(self, target: QuotaNode, waiting: list[Record]) -> bool:
         """Take the first of a queue's candidates that the first strategy allows."""
-        mine, theirs = _almost_meeting(self.node, target)
-        new_share = PreemptorNewShare(dominant_share(mine))
-        old_share = TargetOldShare(dominant_share(theirs))
+        mine, theirs = almost_meeting(self.node, target)
+        new_share = PreemptorNewShare(self.shares.of(mine))
+        old_share = TargetOldShare(self.shares.of(theirs))
         while waiting:
-            record = waiting[0]
+            record = waiting.pop(0)
             remove_usage(target, record.usage)
             after = TargetNewShare(dominant_share(theirs))
-            add_usage(target, record.usage)
             if _allows(self.strategies[0], new_share, old_share, after):
-                return self._take(waiting, IN_COHORT_FAIR_SHARING)
-            self.retry.setdefault(target, []).append(waiting.pop(0))
+                self.shares.forget(target)
+                self.removed.append(Victim(record, IN_COHORT_FAIR_SHARING))
+                return True
+            add_usage(target, record.usage)
+            self.retry.setdefault(target, []).append(record)
         return False
 
     def _second_pass(self) -> bool:
         """Try the first candidate of each queue once more, against the share its queue has now."""
-        order = _TargetOrder(self.node, _Line(self.retry))
+        order = _TargetOrder(self.node, _Line(self.retry), self.shares)
         for target, waiting in order:
-            mine, theirs = _almost_meeting(self.node, target)
-            new_share, old_share = dominant_share(mine), dominant_share(theirs)
+            mine, theirs = almost_meeting(self.node, target)
+            new_share, old_share = self.shares.of(mine), self.shares.of(theirs)
             if new_share.rank < old_share.rank:
                 self._take(waiting, IN_COHORT_FAIR_SHARING)
                 if self._fits():
@@ -156,6 +168,8 @@ class _FairSearch:
 
     def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
+        if not self.counted:
+            return fits(self.preemptor, borrow=True)
         remove_usage(self.node, self.preemptor.usage)
         answer = fits(self.preemptor, borrow=True)
         add_usage(self.node, self.preemptor.usage)
@@ -174,23 +188,6 @@ def _allows(
     return preemptor_new.rank < target_old.rank
 
 
-def _almost_meeting(a: QuotaNode, b: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
-    """Return the children, on either side, of the lowest cohort that holds both queues."""
-    if a.parent is b.parent and a.parent is not None:
-        return a, b
-    above_a: dict[QuotaNode, QuotaNode] = {}
-    child = a
-    for cohort in a.ancestors():
-        above_a[cohort] = child
-        child = cohort
-    child = b
-    for cohort in b.ancestors():
-        if cohort in above_a:
-            return above_a[cohort], child
-        child = cohort
-    raise ValueError(f"{a.name} and {b.name} share no cohort")
-
-
 class _TargetOrder:
     """Gives, again and again, the queue to take from next: down the tree, always to the child with the largest share.
 
@@ -199,8 +196,10 @@ class _TargetOrder:
     So a step costs the logarithm of the queues that it has touched, however many there are.
     """
 
-    def __init__(self, preemptor: QuotaNode, others: _Line, own: list[Record] | None = None) -> None:
-        self.preemptor = preemptor
+    def __init__(
+        self, preemptor: QuotaNode, others: _Line, queues: SharesOfQueues, own: list[Record] | None = None
+    ) -> None:
+        self.preemptor, self.queues = preemptor, queues
         self.others = others
         self.candidates: dict[QuotaNode, list[Record]] = {preemptor: own or []}
         self.ancestors = set(preemptor.ancestors())
@@ -243,7 +242,7 @@ class _TargetOrder:
 
         At equal shares the queue comes first whose first candidate is first.
         """
-        share, waiting, own = dominant_share(node), self._waiting(node), node is self.preemptor
+        share, waiting, own = self.queues.of(node), self._waiting(node), node is self.preemptor
         self.place_of[node] = None
         if node.parent is not None and waiting and (share.borrowing or own):
             place = self.place_of[node] = queue_place(node, share, waiting[0], own=own)

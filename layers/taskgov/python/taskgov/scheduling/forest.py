@@ -32,7 +32,9 @@ def build_forest(queues: Iterable[QueueState], cohorts: Mapping[str, Cohort]) ->
             link(node, nodes[parent])
     for queue in queues:
         spec = queue.spec
+        before = queue.node
         queue.node = QuotaNode(spec.name, spec.quotas, spec.weight, is_queue=True)
+        queue.node.take_own_limits_of(before)
         queue.node.usage = queue.total_usage()
         if spec.cohort:
             link(queue.node, nodes[spec.cohort])

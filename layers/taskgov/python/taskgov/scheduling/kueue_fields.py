@@ -7,11 +7,9 @@ its Go source, and fails for a field, annotation or condition without a row (`te
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from taskgov.scheduling.unmodelled import (
     CLAIMS,
@@ -22,6 +20,9 @@ from taskgov.scheduling.unmodelled import (
     TOPOLOGY,
     UNHEALTHY_NODES,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Followed(StrEnum):
@@ -242,58 +243,5 @@ def row_of(path: str) -> Row | None:
     return max(found, key=lambda row: len(row.path), default=None) if kind in KINDS else None
 
 
-def not_modelled(obj: Mapping[str, Any]) -> frozenset[str]:
-    """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled."""
-    found: set[str] = set()
-    _add_in_use(found, obj, _LOOKS.get(obj["kind"], _Look()))
-    return frozenset(found)
-
-
 def _covers(above: str, path: str) -> bool:
     return path.startswith(above) and (len(path) == len(above) or path[len(above)] in ".[{")
-
-
-def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
-    """Add the features for which something is set, at this place (where something is) or below."""
-    found |= look.features
-    for name, below in look.below.items():
-        if name == "[]":
-            for item in filter(None, at if isinstance(at, list) else ()):
-                _add_in_use(found, item, below)
-        elif name.startswith("type="):
-            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
-                found |= below.features
-        elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
-            _add_in_use(found, value, below)
-
-
-def _steps(path: str) -> tuple[str, ...]:
-    """Split a path behind its kind.
-
-    >>> _steps("Workload.spec.podSets[].name"), _steps("Workload.metadata.annotations{kueue.x-k8s.io/a}")
-    (('spec', 'podSets', '[]', 'name'), ('metadata', 'annotations', 'kueue.x-k8s.io/a'))
-    >>> _steps("Workload.status.conditions[type=Evicted]")
-    ('status', 'conditions', 'type=Evicted')
-    """
-    return tuple(re.findall(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+", path))[1:]
-
-
-@dataclass(slots=True)
-class _Look:
-    features: set[str] = field(default_factory=set)
-    below: dict[str, _Look] = field(default_factory=dict)
-
-
-def _looks(kind: str) -> _Look:
-    """Return the fields of a kind that are not modelled, as one tree: each object is walked once."""
-    root = _Look()
-    for row in ROWS:
-        if row.followed is Followed.NOT_MODELLED and row.path.partition(".")[0] == kind:
-            look = root
-            for step in _steps(row.path):
-                look = look.below.setdefault(step, _Look())
-            look.features.add(row.note)
-    return root
-
-
-_LOOKS: Final = {kind: _looks(kind) for kind in KINDS}

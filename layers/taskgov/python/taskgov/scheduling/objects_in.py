@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from taskgov.scheduling import kueue_fields, kueue_forms, reading, reports
 from taskgov.scheduling.check_reading import is_active_check
 from taskgov.scheduling.fair_admission import read_consumed
+from taskgov.scheduling.fields_in_use import not_modelled
 from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
 from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor
 from taskgov.scheduling.reports import KueueModelReports
@@ -118,7 +119,7 @@ class KueueModelObjects(KueueModelReports):
     def _remember_unmodelled(self, obj: Mapping[str, Any]) -> None:
         key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
         self._unmodelled.pop(key, None)
-        if features := kueue_fields.not_modelled(obj):
+        if features := not_modelled(obj):
             self._unmodelled[key] = features
 
 

@@ -54,12 +54,15 @@ class PodRules:
     """
 
     def __init__(self, config: ManagerConfig) -> None:
+        self._config = config
         self._excluded = config.resources_exclude_prefixes
         self._transformations = {t.input: t for t in config.resource_transformations}
         self._factors = {
             t.input: {output: exact(factor) for output, factor in t.outputs.items()}
             for t in config.resource_transformations
         }
+        self.known: dict[tuple[bytes, str], Any] = {}
+        """What was read by these rules, by `key_of`; another dictionary once they change."""
         self._limit_ranges: dict[str, dict[str, Object]] = {}
         self._bounds: dict[str, Mapping[str, Bounds]] = {}
         self._overheads: dict[str, Object] = {}
@@ -69,6 +72,7 @@ class PodRules:
         self._limit_ranges = {namespace: dict(items) for namespace, items in other._limit_ranges.items()}
         self._bounds = dict(other._bounds)
         self._overheads = dict(other._overheads)
+        self.known = other.known if self._config == other._config else {}
 
     def put_limit_range(self, namespace: str, name: str, limit_range: Object | None) -> None:
         """Add or change a LimitRange; `None` deletes it. Raises `KeyError` when there is none to delete."""
@@ -77,6 +81,7 @@ class PodRules:
             del items[name]
         else:
             items[name] = limit_range
+        self.known = {}
         self._bounds[namespace] = summary(items[key] for key in sorted(items))
 
     def put_runtime_class(self, name: str, overhead: Object | None) -> None:
@@ -85,6 +90,11 @@ class PodRules:
             del self._overheads[name]
         else:
             self._overheads[name] = overhead
+        self.known = {}
+
+    def key_of(self, shape: bytes, namespace: str) -> tuple[bytes, str]:
+        """Return what decides how pod sets are read: their shape, and a namespace that has LimitRanges."""
+        return shape, namespace if self._bounds.get(namespace) else ""
 
     def review(self, templates: Sequence[Object], namespace: str) -> Reviewed:
         """Complete the pods of a workload, and say whether Kueue refuses it.

@@ -91,6 +91,11 @@ class QuotaNode:
         """The name of the tree below this root: `Cohort/name`, or `ClusterQueue/name` for a queue on its own."""
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'}/{self.name}"
 
+    def take_own_limits_of(self, before: QuotaNode) -> None:
+        """Take what was derived for a queue from the same quotas alone."""
+        if before.quotas is self.quotas:
+            self.subtree, self.local = before.subtree, before.local
+
     def subtree_queues(self) -> Iterator[QuotaNode]:
         """Walk all cluster queues below this cohort, child cohorts first."""
         for cohort in self.cohorts:
@@ -113,23 +118,31 @@ def settle_limits(root: QuotaNode) -> None:
 def _derive_upwards(node: QuotaNode) -> None:
     """Set subtree and local quota, height and cohort usage, children first."""
     children = node.cohorts + node.queues
-    node.subtree = {fr: quota.nominal for fr, quota in node.quotas.items()}
+    if not (node.is_queue and node.subtree):  # what a queue has of its own may be known (`take_own_limits_of`)
+        node.subtree = {fr: quota.nominal for fr, quota in node.quotas.items()}
     if not node.is_queue:
         node.usage = {}
     for child in children:
         _derive_upwards(child)
-        for fr, amount in child.subtree.items():
-            lent = UNLIMITED if amount >= UNLIMITED else amount - child.local.get(fr, 0)
-            node.subtree[fr] = add(node.subtree.get(fr, 0), lent)
-        for fr, used in child.usage.items():
-            node.usage[fr] = node.usage.get(fr, 0) + max(0, used - child.local.get(fr, 0))
-    node.local = {
-        fr: max(0, node.subtree[fr] - quota.lending_limit)
-        for fr, quota in node.quotas.items()
-        if quota.lending_limit is not None
-    }
+        _count_in(child, node)
+    if not (node.is_queue and node.local):
+        node.local = {
+            fr: max(0, node.subtree[fr] - quota.lending_limit)
+            for fr, quota in node.quotas.items()
+            if quota.lending_limit is not None
+        }
     node.over = {fr: over for fr, used in node.usage.items() if (over := used - node.subtree.get(fr, 0)) > 0}
     node.height = max([1 if node.queues else 0, *(cohort.height + 1 for cohort in node.cohorts)])
+
+
+def _count_in(child: QuotaNode, node: QuotaNode) -> None:
+    """Count in `node` what a child lends, and what it uses beyond what it does not lend."""
+    subtree, usage, local = node.subtree, node.usage, child.local
+    for fr, amount in child.subtree.items():
+        lent = amount - local.get(fr, 0) if local and amount < UNLIMITED else amount
+        subtree[fr] = add(subtree[fr], lent) if fr in subtree else min(lent, UNLIMITED)
+    for fr, used in child.usage.items():
+        usage[fr] = usage.get(fr, 0) + max(0, used - local.get(fr, 0))
 
 
 def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:

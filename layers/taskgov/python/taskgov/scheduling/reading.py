@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from taskgov.quantities import exact, parse
 from taskgov.scheduling.check_reading import read_checks
@@ -39,6 +39,7 @@ from taskgov.scheduling.objects import (
     flavor_resource,
 )
 from taskgov.scheduling.pods import PodRules
+from taskgov.scheduling.shapes import KNOWN, shape_of
 
 Object = Mapping[str, Any]
 
@@ -158,14 +159,13 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
     priority = spec.get("priority")
     if workload_class is not None and workload_class in priority_of_class:
         priority = priority_of_class[workload_class]
-    namespace, pod_sets = namespace_of(obj), spec.get("podSets") or ()
-    templates = [(pod_set.get("template") or {}).get("spec") or {} for pod_set in pod_sets]
-    review = rules.review(templates, namespace)
+    namespace = namespace_of(obj)
+    pods = _pods(spec.get("podSets") or (), namespace, rules)
     return Workload(
         namespace=namespace,
         name=name_of(obj),
         queue=spec.get("queueName") or "",
-        pod_sets=tuple(_pod_set(pod_set, pod, rules) for pod_set, pod in zip(pod_sets, review.pods, strict=True)),
+        pod_sets=pods.sets,
         priority=priority or 0,
         created=instant(metadata.get("creationTimestamp")),
         uid=metadata.get("uid") or "",
@@ -175,12 +175,34 @@ def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodR
         reclaimable=tuple(
             (r["name"], r["count"]) for r in (obj.get("status") or {}).get("reclaimablePods") or () if r["count"]
         ),
-        completion=review.completion,
-        refusal=review.refusal,
+        completion=pods.completion,
+        refusal=pods.refusal,
         gates=annotations.get(GATES_ANNOTATION) or "",
         replaces=annotations.get(REPLACES_ANNOTATION) or "",
         source=obj,
     )
+
+
+class _Pods(NamedTuple):
+    """What the pod sets of a workload say; the rest as in `taskgov.scheduling.pods.Reviewed`."""
+
+    sets: tuple[PodSet, ...]
+    completion: str
+    refusal: str
+
+
+def _pods(pod_sets: Sequence[Object], namespace: str, rules: PodRules) -> _Pods:
+    """Read pod sets; equal ones share what was read, as long as the rules are the same."""
+    key = None if (shape := shape_of(pod_sets)) is None else rules.key_of(shape, namespace)
+    found: _Pods | None = None if key is None else rules.known.get(key)
+    if found is None:
+        templates = [(pod_set.get("template") or {}).get("spec") or {} for pod_set in pod_sets]
+        review = rules.review(templates, namespace)
+        read = (_pod_set(pod_set, pod, rules) for pod_set, pod in zip(pod_sets, review.pods, strict=True))
+        found = _Pods(tuple(read), review.completion, review.refusal)
+        if key is not None and len(rules.known) < KNOWN:
+            rules.known[key] = found
+    return found
 
 
 def priority_class_of(obj: Object) -> str | None:

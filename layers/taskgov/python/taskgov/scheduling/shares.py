@@ -87,6 +87,26 @@ def _over_with(node: QuotaNode, extra: Mapping[FlavorResource, int]) -> Usage:
     return {fr: amount for fr, amount in over.items() if amount > 0}
 
 
+class SharesOfQueues:
+    """The shares of queues during a search: that of a queue is another one only when somebody leaves it."""
+
+    def __init__(self) -> None:
+        self._of_queues: dict[QuotaNode, Share] = {}
+
+    def of(self, node: QuotaNode) -> Share:
+        """Return the share that a queue or cohort has now."""
+        if not node.is_queue:
+            return dominant_share(node)
+        share = self._of_queues.get(node)
+        if share is None:
+            share = self._of_queues[node] = dominant_share(node)
+        return share
+
+    def forget(self, node: QuotaNode) -> None:
+        """Take note that somebody left a queue."""
+        self._of_queues.pop(node, None)
+
+
 @lru_cache(maxsize=1024)
 def _no_share(weight: float) -> Share:
     return Share(weight=weight)

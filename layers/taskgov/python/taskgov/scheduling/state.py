@@ -6,7 +6,6 @@ Only this room touches them: `kueue_model` on behalf of callers, `cycle` while i
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.scheduling.config import DEFAULTS, ManagerConfig
@@ -98,7 +97,11 @@ class Record:
 
     def copy(self) -> Record:
         """Return a record of its own in the same state; its place in a queue is for the queue's copy to set."""
-        twin = copy(self)
+        twin = Record.__new__(Record)  # a third of the time of `copy`: each question copies all workloads
+        twin.workload, twin.config, twin.key, twin.demand = self.workload, self.config, self.key, self.demand
+        twin.admission, twin.usage, twin.frs = self.admission, self.usage, self.frs
+        twin.scan, twin.ticket = self.scan, self.ticket
+        twin.requeue_at, twin.requeue_count = self.requeue_at, self.requeue_count
         twin.conditions, twin.checks = dict(self.conditions), dict(self.checks)
         twin.queue = twin.waiting = None
         return twin
@@ -262,6 +265,7 @@ class QueueState:
         """Return a queue of its own with the given copies of its workloads; not yet part of a tree."""
         twin = QueueState(self.spec, self.pending.copy(twins))
         twin.generation = self.generation
+        twin.node.take_own_limits_of(self.node)
         twin.running = [(*entry[:-1], twins[entry[-1]]) for entry in self.running]
         return twin
 

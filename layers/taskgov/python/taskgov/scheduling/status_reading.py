@@ -33,15 +33,22 @@ def read_admission(status: Object) -> Admission | None:
 
 def read_conditions(status: Object) -> dict[str, Condition]:
     """Read `status.conditions`, by type."""
-    return {
-        c["type"]: Condition(
-            status=c["status"] == "True",
-            reason=c.get("reason") or "",
-            message=c.get("message") or "",
-            since=instant(c.get("lastTransitionTime")),
-        )
-        for c in status.get("conditions") or ()
-    }
+    return {c["type"]: _condition(c) for c in status.get("conditions") or ()}
+
+
+def true_conditions(status: Object) -> dict[str, Condition]:
+    """Read those of `status.conditions` that are true, by type."""
+    last = {c["type"]: c for c in status.get("conditions") or ()}
+    return {kind: _condition(c) for kind, c in last.items() if c["status"] == "True"}
+
+
+def _condition(c: Object) -> Condition:
+    return Condition(
+        status=c["status"] == "True",
+        reason=c.get("reason") or "",
+        message=c.get("message") or "",
+        since=instant(c.get("lastTransitionTime")),
+    )
 
 
 def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
@@ -51,8 +58,8 @@ def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
     that is when the queue runs again.
     """
     state = status.get("requeueState") or {}
-    requeued = read_conditions(status).get("Requeued")
-    if requeued is None or requeued.status or requeued.reason in RESTARTS:
+    requeued = [c for c in status.get("conditions") or () if c["type"] == "Requeued"]
+    if not requeued or requeued[-1]["status"] == "True" or (requeued[-1].get("reason") or "") in RESTARTS:
         return state.get("count") or 0, None
     back = state.get("requeueAt")
     return state.get("count") or 0, instant(back) if back else NEVER_AGAIN

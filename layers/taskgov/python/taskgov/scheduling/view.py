@@ -15,6 +15,7 @@ from taskgov.scheduling.nomination import Nominator
 from taskgov.scheduling.quota import QuotaNode, available
 from taskgov.scheduling.shares import Share, dominant_share
 from taskgov.scheduling.standings import Specs, Standing, specs_of, standings_of
+from taskgov.scheduling.state import QUOTA_RESERVED
 from taskgov.scheduling.store import Store
 from taskgov.scheduling.threats import Threat, threatened, threats_of
 from taskgov.scheduling.unmodelled import NotModelled
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.assignment import Assignment
     from taskgov.scheduling.flavor_search import Oracle
     from taskgov.scheduling.instants import Instant
-    from taskgov.scheduling.objects import Admission, ClusterQueue, FlavorResource, Usage, Workload
+    from taskgov.scheduling.objects import Admission, ClusterQueue, FlavorResource, PodSet, Usage, Workload
     from taskgov.scheduling.results import Preempted
     from taskgov.scheduling.state import QueueState, Record
 
@@ -118,6 +119,19 @@ class KueueModelView:
     def workload(self, key: str, version: str = "v1beta2") -> dict[str, Any]:
         """Return a workload as the API server would show it. Raises `KeyError` when it is unknown."""
         return writing.workload_object(self._record(key), version)
+
+    def waits(self, key: str) -> bool:
+        """Return whether a workload waits for quota: it has no reservation, and is neither finished nor deactivated.
+
+        Raises `KeyError` when it is unknown.
+        """
+        record = self._record(key)
+        reserved = record.conditions.get(QUOTA_RESERVED)
+        return record.workload.active and not record.finished and not (reserved is not None and reserved.status)
+
+    def pod_sets(self, key: str) -> tuple[PodSet, ...]:
+        """Return the pod sets of a workload as Kueue counts them. Raises `KeyError` when it is unknown."""
+        return self._record(key).workload.pod_sets
 
     def workloads(self) -> Iterator[str]:
         """Give the keys of all workloads."""

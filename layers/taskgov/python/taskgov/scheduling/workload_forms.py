@@ -66,7 +66,7 @@ class _Topology(ObjectForm):
     podSetGroupName: Text = None
 
 
-class _PodSet(ObjectForm):
+class PodSetForm(ObjectForm):
     name: Text = None
     count: Count = 1
     minCount: Count | None = None
@@ -86,7 +86,7 @@ class _WorkloadSpec(ObjectForm):
     priorityClassSource: Text = None
     priorityClassRef: _ClassReference | None = None
     active: bool | None = None
-    podSets: list[_PodSet] = Field(default_factory=list)
+    podSets: list[PodSetForm] = Field(default_factory=list)
 
 
 class _Assignment(ObjectForm):

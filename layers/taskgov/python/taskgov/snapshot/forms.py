@@ -22,6 +22,7 @@ from taskgov.scheduling.field_forms import (
     Text,
 )
 from taskgov.scheduling.kueue_forms import DEEPEST, FORMS, is_deep, place_of
+from taskgov.scheduling.pod_forms import without_known_pods
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
 
 UNTRIMMED: Final = "taskgov.untrimmed"
@@ -93,6 +94,8 @@ def fault_of(kind: str, item: object) -> str | None:
     """
     if isinstance(item, Mapping) and UNTRIMMED in item:
         return str(item[UNTRIMMED])
+    if kind == "Workload":
+        item = without_known_pods(item)
     if is_deep(item):
         return f"it is nested deeper than {DEEPEST} levels"
     try:

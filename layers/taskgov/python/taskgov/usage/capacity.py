@@ -4,16 +4,14 @@ One resource **leads** for each instance type: its accelerators (of every kind t
 are none. Capacity, entitlement and metrics are about the leading resource.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.snapshot.health import node_fault
-from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.model import KueueObjects, Node, Snapshot
 from taskgov.snapshot.threads import Threads
-from taskgov.usage.quota_usage import Usage
-
-Place = tuple[str, ResourceName]
-"""An instance type and a resource."""
+from taskgov.usage.quota_usage import Place, Usage, amounts_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +67,42 @@ class Offers:
 
 def leading_resources(usage: Usage, offers: Offers) -> set[Place]:
     """Return the leading resources of every instance type that somebody has quota of or that has nodes."""
-    had: dict[str, set[ResourceName]] = {line.instance_type: set() for line in usage.lines}
-    for line in usage.lines:
-        if is_accelerator(line.resource) and (line.guaranteed or line.used):
-            had[line.instance_type].add(line.resource)
+    return _leading(((line.instance_type, line.resource, line.guaranteed or line.used) for line in usage.lines), offers)
+
+
+def leading_in(kueue: KueueObjects, offers: Offers) -> set[Place]:
+    """Return the same, without the usage of other resources."""
+    return _leading(amounts_in(kueue), offers)
+
+
+def _leading(amounts: Iterable[tuple[str, ResourceName, int]], offers: Offers) -> set[Place]:
+    had: dict[str, set[ResourceName]] = {}
+    for instance_type, resource, amount in amounts:
+        resources = had.setdefault(instance_type, set())
+        if amount and is_accelerator(resource):
+            resources.add(resource)
     for instance_type in offers.nodes:
         if not had.get(instance_type):
             had[instance_type] = offers.accelerators(instance_type)
     return {(name, resource) for name, resources in had.items() for resource in resources or {CPU}}
 
 
-def capacity_of(usage: Usage, offers: Offers, place: Place) -> Capacity:
-    """Return the capacity of one instance type, in one of its leading resources."""
+def capacities_of(usage: Usage, offers: Offers, leading: set[Place]) -> Iterator[Capacity]:
+    """Yield the capacity of each instance type, in its leading resources, by name."""
+    guaranteed = dict.fromkeys(leading, 0)
+    for line in usage.lines:
+        place = line.instance_type, line.resource
+        if place in guaranteed:
+            guaranteed[place] += line.guaranteed
+    for place in sorted(leading):
+        yield _capacity(place, guaranteed[place], offers)
+
+
+def _capacity(place: Place, guaranteed: int, offers: Offers) -> Capacity:
     instance_type, resource = place
     nodes = offers.nodes.get(instance_type, [])
     healthy = [node for node in nodes if node_fault(node) is None]
     unhealthy = [node for node in nodes if node_fault(node) is not None]
-    lines = (line for line in usage.lines if (line.instance_type, line.resource) == place)
     return Capacity(
         instance_type=instance_type,
         resource=resource,
@@ -93,5 +110,5 @@ def capacity_of(usage: Usage, offers: Offers, place: Place) -> Capacity:
         unhealthy=sum(offers.of_node(node, resource) for node in unhealthy),
         healthy_nodes=len(healthy),
         unhealthy_nodes=len(unhealthy),
-        guaranteed=sum(line.guaranteed for line in lines),
+        guaranteed=guaranteed,
     )

@@ -9,10 +9,10 @@ from itertools import groupby
 
 from taskgov.quantities import ResourceName
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.capacity import Capacity, Offers, capacity_of, leading_resources
+from taskgov.usage.capacity import Capacity, Offers, capacities_of, leading_in, leading_resources
 from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
-from taskgov.usage.quota_usage import QuotaUsage, usage_in
+from taskgov.usage.quota_usage import Place, QuotaUsage, Usage, usage_at, usage_in
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
 from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
@@ -59,13 +59,22 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
 
     `with_loans` also says who lends to whom: as many lines as borrowers times lenders, where much is borrowed.
     """
-    kueue = snapshot.kueue
-    workloads = facts_in(kueue)
-    preemptions = preemptions_of(workloads)
-    usage = usage_in(kueue)
-    roots = roots_of(kueue)
+    usage, offers = usage_in(snapshot.kueue), Offers(snapshot)
+    return _cluster_usage(snapshot, usage, offers, leading_resources(usage, offers), with_loans=with_loans)
+
+
+def leading_usage(snapshot: Snapshot) -> ClusterUsage:
+    """Return the same of leading resources only, without loans: that is what tables for people show."""
     offers = Offers(snapshot)
-    leading = leading_resources(usage, offers)
+    leading = leading_in(snapshot.kueue, offers)
+    return _cluster_usage(snapshot, usage_at(snapshot.kueue, leading), offers, leading, with_loans=False)
+
+
+def _cluster_usage(
+    snapshot: Snapshot, usage: Usage, offers: Offers, leading: set[Place], *, with_loans: bool
+) -> ClusterUsage:
+    workloads, roots = facts_in(snapshot.kueue), roots_of(snapshot.kueue)
+    preemptions = preemptions_of(workloads)
     entitled = entitlements_of(snapshot, usage, leading, roots)
     unweighted = {share.team for share in usage.fair_shares if share.weight == 0}
     return ClusterUsage(
@@ -79,7 +88,7 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
             for line in usage.lines
         ),
         loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
-        capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
+        capacities=tuple(capacities_of(usage, offers, leading)),
         pending=pending_by_team(workloads),
         preemptions=preemptions,
         lost=lost_work(preemptions, workloads),

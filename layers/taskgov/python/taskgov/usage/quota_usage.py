@@ -9,7 +9,7 @@ workloads have reserved (`status.flavorsReservation`): that is what Kueue's sche
 `status.flavorsUsage` where there are no admission checks, as in HyperPod.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
@@ -23,6 +23,8 @@ from taskgov.snapshot.model import KueueObjects
 from taskgov.usage.loans import Account, LoanAttribution, attribute_alone, attribute_loans
 
 KubernetesObject = Mapping[str, Any]
+Place = tuple[str, ResourceName]
+"""An instance type and a resource."""
 
 INFINITE_SHARE: Final = 2**63 - 1
 """`status.fairSharing.weightedShare` of a queue with weight 0 that borrows: no number, but a flag."""
@@ -98,13 +100,28 @@ def usage_of(cluster_queues: Iterable[KubernetesObject], cohorts: Iterable[Kuber
 @once
 def usage_in(kueue: KueueObjects) -> Usage:
     """Read usage from the queues and cohorts of one read of the cluster."""
-    pairs = zip(kueue.cluster_queues, queues_in(kueue), strict=True)
-    queues = sorted(pairs, key=lambda pair: pair[1].name)
+    return _usage(kueue)
+
+
+def usage_at(kueue: KueueObjects, places: Container[Place]) -> Usage:
+    """Return the usage of these instance types and resources only: each stands by itself."""
+    return _usage(kueue, places)
+
+
+def amounts_in(kueue: KueueObjects) -> Iterator[tuple[str, ResourceName, int]]:
+    """Yield, for each line of the usage, its instance type, its resource, and what is guaranteed or used of it."""
+    for holder in _holders_in(kueue):
+        for key in _keys(holder):
+            account = _account(holder, key)
+            yield *split(key), account.nominal or account.used
+
+
+def _usage(kueue: KueueObjects, places: Container[Place] | None = None) -> Usage:
     lines = sorted(
-        _lines(_holders(queues, kueue.cohorts)),
+        _lines(_holders_in(kueue), places),
         key=lambda line: (line.team, line.instance_type, line.resource, line.queue),
     )
-    return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in queues))
+    return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in _sorted_queues(kueue)))
 
 
 @once
@@ -120,17 +137,21 @@ def team_of(cluster_queue: KubernetesObject) -> str:
     return str(labelled or names.team_of_cluster_queue(metadata["name"]) or metadata["name"])
 
 
-def _holders(
-    queues: Sequence[tuple[KubernetesObject, ClusterQueue]], cohorts: Sequence[KubernetesObject]
-) -> tuple[_Holder, ...]:
-    read = [read_cohort(cohort) for cohort in cohorts]
+def _sorted_queues(kueue: KueueObjects) -> list[tuple[KubernetesObject, ClusterQueue]]:
+    """Return the ClusterQueues and what they say, by name."""
+    return sorted(zip(kueue.cluster_queues, queues_in(kueue), strict=True), key=lambda pair: pair[1].name)
+
+
+@once
+def _holders_in(kueue: KueueObjects) -> tuple[_Holder, ...]:
+    read = [read_cohort(cohort) for cohort in kueue.cohorts]
     parents = {cohort.name: cohort.parent for cohort in read}
     own = [
         _Holder(f"cohort/{cohort.name}", cohort.name, _root(cohort.name, parents), cohort.quotas)
         for cohort in read
         if cohort.quotas
     ]
-    return (*(_queue_holder(*queue, parents) for queue in queues), *own)
+    return (*(_queue_holder(*queue, parents) for queue in _sorted_queues(kueue)), *own)
 
 
 def _queue_holder(queue: KubernetesObject, read: ClusterQueue, parents: Mapping[str, str | None]) -> _Holder:
@@ -157,11 +178,16 @@ def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
     }
 
 
-def _lines(holders: Sequence[_Holder]) -> Iterator[QuotaUsage]:
-    """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone; give all lines."""
+def _lines(holders: Sequence[_Holder], places: Container[Place] | None) -> Iterator[QuotaUsage]:
+    """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone; give the lines of places.
+
+    Without `places`, give all lines.
+    """
     pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
     for holder in holders:
         for key in holder.quotas.keys() | holder.used.keys():
+            if places is not None and split(key) not in places:
+                continue
             if holder.root is not None:
                 pools.setdefault((holder.root, key), []).append(holder)
             elif _is_shown(holder, key):
@@ -173,6 +199,11 @@ def _lines(holders: Sequence[_Holder]) -> Iterator[QuotaUsage]:
         for holder, account in zip(members, accounts, strict=True):
             if _is_shown(holder, key):
                 yield _line(holder, key, account, loans[holder.name])
+
+
+def _keys(holder: _Holder) -> Iterator[FlavorResource]:
+    """Yield what the holder has lines of."""
+    return (key for key in holder.quotas.keys() | holder.used.keys() if _is_shown(holder, key))
 
 
 def _is_shown(holder: _Holder, key: FlavorResource) -> bool:

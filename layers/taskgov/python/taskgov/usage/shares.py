@@ -8,10 +8,9 @@ from taskgov.scheduling.reading import read_cohort
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.manager import config_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
-from taskgov.usage.capacity import Place
 from taskgov.usage.demand import waiting_demand
 from taskgov.usage.entitlement import Claimant, entitlements
-from taskgov.usage.quota_usage import QuotaUsage, Usage, queues_in
+from taskgov.usage.quota_usage import Place, QuotaUsage, Usage, queues_in
 
 Roots = Mapping[str, str | None]
 """Holder of quota -> the cohort at the top of its tree; None outside any."""

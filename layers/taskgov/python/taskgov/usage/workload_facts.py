@@ -4,8 +4,9 @@
 Workloads themselves gets the same records from `facts_in`, so that both see the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from taskgov.hyperpod import names
 from taskgov.kueue.named import owner_of
@@ -13,7 +14,8 @@ from taskgov.quantities import ResourceName, is_accelerator
 from taskgov.scheduling.demand import pod_requests
 from taskgov.scheduling.instants import Instant, instant
 from taskgov.scheduling.reading import namespace_of, priority_class_of
-from taskgov.scheduling.status_reading import read_conditions
+from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
+from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
@@ -146,7 +148,7 @@ def facts_of(item: KubernetesObject) -> WorkloadFacts:
     One waits that has no quota reservation, and is neither finished nor deactivated.
     """
     metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
-    true = {kind: condition for kind, condition in read_conditions(status).items() if condition.status}
+    true = true_conditions(status)
     waits = spec.get("active") is not False and not true.keys() & {"QuotaReserved", "Finished"}
     evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
     since = evicted.since if evicted else instant(metadata.get("creationTimestamp"))
@@ -171,8 +173,19 @@ def facts_of(item: KubernetesObject) -> WorkloadFacts:
         if preempted
         else None,
         past_seconds=_past_seconds(status) if preempted else None,
-        asks=tuple(map(_asked, spec.get("podSets") or ())) if waits or preempted else (),
+        asks=asked_by(spec.get("podSets") or ()) if waits or preempted else (),
     )
+
+
+def asked_by(pod_sets: Sequence[KubernetesObject]) -> tuple[PodsAsked, ...]:
+    """Read pod sets; those of one shape are read once."""
+    shape = shape_of(pod_sets)
+    return tuple(map(_asked, pod_sets)) if shape is None else _asked_by_shape(shape)
+
+
+@lru_cache(maxsize=KNOWN)
+def _asked_by_shape(shape: bytes) -> tuple[PodsAsked, ...]:
+    return tuple(map(_asked, value_of(shape)))
 
 
 def _asked(pod_set: KubernetesObject) -> PodsAsked:

@@ -1,0 +1,78 @@
+"""Which features that the model does not follow does an object use? Equal pods are searched once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from taskgov.scheduling.kueue_fields import KINDS, ROWS, Followed
+from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
+
+
+def not_modelled(obj: Mapping[str, Any]) -> frozenset[str]:
+    """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled."""
+    found: set[str] = set()
+    _add_in_use(found, obj, _LOOKS.get(obj["kind"], _NOTHING))
+    return frozenset(found)
+
+
+def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
+    """Add the features for which something is set, at this place (where something is) or below."""
+    found |= look.features
+    for name, below in look.below.items():
+        if name == "[]":
+            for item in filter(None, at if isinstance(at, list) else ()):
+                _add_in_use(found, item, below)
+        elif name.startswith("type="):
+            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
+                found |= below.features
+        elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
+            shape = shape_of(value) if below is _PODS else None
+            if shape is None:
+                _add_in_use(found, value, below)
+            else:
+                found |= _used_by_pods(shape)
+
+
+@lru_cache(maxsize=KNOWN)
+def _used_by_pods(shape: bytes) -> frozenset[str]:
+    found: set[str] = set()
+    _add_in_use(found, value_of(shape), _PODS)
+    return frozenset(found)
+
+
+def _steps(path: str) -> tuple[str, ...]:
+    """Split a path behind its kind.
+
+    >>> _steps("Workload.spec.podSets[].name"), _steps("Workload.metadata.annotations{kueue.x-k8s.io/a}")
+    (('spec', 'podSets', '[]', 'name'), ('metadata', 'annotations', 'kueue.x-k8s.io/a'))
+    >>> _steps("Workload.status.conditions[type=Evicted]")
+    ('status', 'conditions', 'type=Evicted')
+    """
+    return tuple(re.findall(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+", path))[1:]
+
+
+@dataclass(slots=True)
+class _Look:
+    features: set[str] = field(default_factory=set)
+    below: dict[str, _Look] = field(default_factory=dict)
+
+
+def _looks(kind: str) -> _Look:
+    """Return the fields of a kind that are not modelled, as one tree: each object is walked once."""
+    root = _Look()
+    for row in ROWS:
+        if row.followed is Followed.NOT_MODELLED and row.path.partition(".")[0] == kind:
+            look = root
+            for step in _steps(row.path):
+                look = look.below.setdefault(step, _Look())
+            look.features.add(row.note)
+    return root
+
+
+_LOOKS: Final = {kind: _looks(kind) for kind in KINDS}
+_NOTHING: Final = _Look()
+_PODS: Final = _LOOKS["Workload"].below["spec"].below["podSets"]
