@@ -16,10 +16,10 @@ from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
+from taskgov.services import series_rule
 from taskgov.services.metric_catalogue import METRICS
 from taskgov.services.series_cap import DEFAULT_LIMIT
 from taskgov.services.series_memory import SeriesMemory
-from taskgov.services import series_rule
 from taskgov.services.series_rule import FIXED, OTHER, sorted_out
 from tests.support.memory import NOON
 from tests.support.metric_page import metric_count

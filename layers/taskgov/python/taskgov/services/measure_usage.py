@@ -14,7 +14,7 @@ from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
 from taskgov.ports import Measurement
 from taskgov.quantities import ResourceName
 from taskgov.services import metric_catalogue as metric
-from taskgov.services.metric_form import Property
+from taskgov.services.metric_form import PER_QUOTA, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
@@ -63,7 +63,7 @@ def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Mea
 
 def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
     line = team.usage
-    place = (line.team, line.instance_type, line.resource)
+    place = dict(zip(PER_QUOTA, (line.team, line.instance_type, line.resource), strict=True))
     there = [(_along(other.resource), other.resource, _amounts(other)) for other in others if _is_there(other)]
     for number, (quota_metric, amount) in enumerate(zip(_OF_QUOTAS, _amounts(line), strict=True)):
         along: dict[str, Property] = {
@@ -73,13 +73,13 @@ def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) 
             along["leasedInstances"] = moved["instances"]
         if quota_metric is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
             along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
-        yield quota_metric.of(in_metrics(line.resource, amount), *place, **along)
+        yield quota_metric.at(in_metrics(line.resource, amount), place, along)
     if line.borrow_limit:
-        yield metric.BORROW_LIMIT_UTILIZATION.of(100 * line.borrowed / line.borrow_limit, *place)
+        yield metric.BORROW_LIMIT_UTILIZATION.at(100 * line.borrowed / line.borrow_limit, place, {})
     if team.entitlement is not None:
-        yield metric.FAIR_SHARE_ENTITLEMENT.of(in_metrics(line.resource, team.entitlement), *place)
+        yield metric.FAIR_SHARE_ENTITLEMENT.at(in_metrics(line.resource, team.entitlement), place, {})
         deviation = in_metrics(line.resource, line.used - team.entitlement)
-        yield metric.FAIR_SHARE_DEVIATION.of(deviation, *place, infiniteShare=team.infinite_share)
+        yield metric.FAIR_SHARE_DEVIATION.at(deviation, place, {"infiniteShare": team.infinite_share})
 
 
 _OF_QUOTAS: Final = (

@@ -177,7 +177,7 @@ def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
             yield from (value for _, value in some)
         else:
             others.extend(value for _, value in some if value.name not in _LEFT_OUT)
-    yield from _merged(((value, {**value.dimensions, "Team": OTHER}) for value in others))
+    yield from _merged((value, {**value.dimensions, "Team": OTHER}) for value in others)
 
 
 def _preemptions(values: Values, own: frozenset[str], taken: set[str], room: int) -> Iterator[Measurement]:
@@ -198,7 +198,7 @@ def _preemptions(values: Values, own: frozenset[str], taken: set[str], room: int
 
 
 def _merged(some: Iterable[tuple[Measurement, Mapping[str, str]]]) -> Iterator[Measurement]:
-    """Return one value for each series, with the sum or the maximum of what shares it, given each value's dimensions."""
+    """Return one value for each series, with the sum or the maximum of what shares its dimensions."""
     groups: dict[tuple[str, ...], tuple[Measurement, Mapping[str, str], list[float], dict[str, list[float]]]] = {}
     for value, dimensions in some:
         key = (value.name, *dimensions.values())

@@ -4,6 +4,7 @@ One resource **leads** for each instance type: its accelerators (of every kind t
 are none. Capacity, entitlement and metrics are about the leading resource.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from taskgov.quantities import CPU, ResourceName, is_accelerator
@@ -79,13 +80,20 @@ def leading_resources(usage: Usage, offers: Offers) -> set[Place]:
     return {(name, resource) for name, resources in had.items() for resource in resources or {CPU}}
 
 
-def capacity_of(usage: Usage, offers: Offers, place: Place) -> Capacity:
-    """Return the capacity of one instance type, in one of its leading resources."""
+def capacities_of(usage: Usage, offers: Offers, places: Iterable[Place]) -> tuple[Capacity, ...]:
+    """Return the capacity of instance types, each in one of its leading resources; by name."""
+    guaranteed: dict[Place, int] = {}
+    for line in usage.lines:
+        place = (line.instance_type, line.resource)
+        guaranteed[place] = guaranteed.get(place, 0) + line.guaranteed
+    return tuple(_capacity(offers, place, guaranteed.get(place, 0)) for place in sorted(places))
+
+
+def _capacity(offers: Offers, place: Place, guaranteed: int) -> Capacity:
     instance_type, resource = place
     nodes = offers.nodes.get(instance_type, [])
     healthy = [node for node in nodes if node_fault(node) is None]
     unhealthy = [node for node in nodes if node_fault(node) is not None]
-    lines = (line for line in usage.lines if (line.instance_type, line.resource) == place)
     return Capacity(
         instance_type=instance_type,
         resource=resource,
@@ -93,5 +101,5 @@ def capacity_of(usage: Usage, offers: Offers, place: Place) -> Capacity:
         unhealthy=sum(offers.of_node(node, resource) for node in unhealthy),
         healthy_nodes=len(healthy),
         unhealthy_nodes=len(unhealthy),
-        guaranteed=sum(line.guaranteed for line in lines),
+        guaranteed=guaranteed,
     )

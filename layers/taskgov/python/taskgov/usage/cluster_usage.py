@@ -9,7 +9,7 @@ from itertools import groupby
 
 from taskgov.quantities import ResourceName
 from taskgov.snapshot.model import Snapshot
-from taskgov.usage.capacity import Capacity, Offers, capacity_of, leading_resources
+from taskgov.usage.capacity import Capacity, Offers, capacities_of, leading_resources
 from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
 from taskgov.usage.quota_usage import QuotaUsage, usage_in
@@ -79,7 +79,7 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
             for line in usage.lines
         ),
         loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
-        capacities=tuple(capacity_of(usage, offers, place) for place in sorted(leading)),
+        capacities=capacities_of(usage, offers, leading),
         pending=pending_by_team(workloads),
         preemptions=preemptions,
         lost=lost_work(preemptions, workloads),
