@@ -16,7 +16,7 @@ from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
 from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING, IN_COHORT_RECLAMATION
-from taskgov.scheduling.shares import Share, dominant_share
+from taskgov.scheduling.shares import Share, Shares, dominant_share, share_without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +82,7 @@ class _FairSearch:
         self.node = preemptor.queue.node
         self.removed: list[Victim] = []
         self.retry: dict[QuotaNode, list[Record]] = {}
+        self.shares = Shares()
         self.bypass = config.gate("FairSharingPreemptWithinNominal")
         self.flat = self.node.parent is self.node.root and not self.node.root.cohorts
 
@@ -97,7 +98,7 @@ class _FairSearch:
     def _first_pass(self, own: list[Record], others: _Line) -> bool:
         """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
         within = self.bypass and within_nominal(self.node, self.preemptor.frs)
-        order = _TargetOrder(self.node, others, own)
+        order = _TargetOrder(self.node, others, self.shares, own)
         for target, waiting in order:
             if target is self.node:
                 taken = self._take(waiting, IN_CLUSTER_QUEUE)
@@ -118,24 +119,24 @@ class _FairSearch:
         Then neither strategy allows to take from any of them: shares only fall as workloads leave. Only where queues
         are compared with one another, not with the cohorts above them.
         """
-        return self.flat and dominant_share(target).rank < dominant_share(self.node).rank
+        return self.flat and self.shares.of(target).rank < self.shares.of(self.node).rank
 
     def _take(self, waiting: list[Record], reason: str) -> bool:
         record = waiting.pop(0)
         take_out(record)
+        if record.queue is not None:
+            self.shares.somebody_left(record.queue.node)
         self.removed.append(Victim(record, reason))
         return True
 
     def _take_first_allowed(self, target: QuotaNode, waiting: list[Record]) -> bool:
         """Take the first of a queue's candidates that the first strategy allows."""
         mine, theirs = _almost_meeting(self.node, target)
-        new_share = PreemptorNewShare(dominant_share(mine))
-        old_share = TargetOldShare(dominant_share(theirs))
+        new_share = PreemptorNewShare(self.shares.of(mine))
+        old_share = TargetOldShare(self.shares.of(theirs))
         while waiting:
             record = waiting[0]
-            remove_usage(target, record.usage)
-            after = TargetNewShare(dominant_share(theirs))
-            add_usage(target, record.usage)
+            after = TargetNewShare(share_without(record.usage, target, theirs))
             if _allows(self.strategies[0], new_share, old_share, after):
                 return self._take(waiting, IN_COHORT_FAIR_SHARING)
             self.retry.setdefault(target, []).append(waiting.pop(0))
@@ -143,10 +144,10 @@ class _FairSearch:
 
     def _second_pass(self) -> bool:
         """Try the first candidate of each queue once more, against the share its queue has now."""
-        order = _TargetOrder(self.node, _Line(self.retry))
+        order = _TargetOrder(self.node, _Line(self.retry), self.shares)
         for target, waiting in order:
             mine, theirs = _almost_meeting(self.node, target)
-            new_share, old_share = dominant_share(mine), dominant_share(theirs)
+            new_share, old_share = self.shares.of(mine), self.shares.of(theirs)
             if new_share.rank < old_share.rank:
                 self._take(waiting, IN_COHORT_FAIR_SHARING)
                 if self._fits():
@@ -199,13 +200,13 @@ class _TargetOrder:
     So a step costs the logarithm of the queues that it has touched, however many there are.
     """
 
-    def __init__(self, preemptor: QuotaNode, others: _Line, own: list[Record] | None = None) -> None:
+    def __init__(self, preemptor: QuotaNode, others: _Line, shares: Shares, own: list[Record] | None = None) -> None:
         self.preemptor = preemptor
+        self.shares = shares
         self.others = others
         self.candidates: dict[QuotaNode, list[Record]] = {preemptor: own or []}
         self.ancestors = set(preemptor.ancestors())
         self.dropped: set[QuotaNode] = set()
-        self.shares: dict[QuotaNode, Share] = {}
         self.passed: dict[QuotaNode, int] = {}
         self.moved: dict[QuotaNode, list[Place]] = {}
         self.place_of: dict[QuotaNode, Place | None] = {}
@@ -223,10 +224,8 @@ class _TargetOrder:
                 yield target, self._waiting(target)
 
     def changed(self, node: QuotaNode) -> None:
-        """Take note that somebody left `node`: its share and those above it are others now."""
+        """Take note that somebody left `node`, or may not be taken from it: its place is another one now."""
         self._stand(node)
-        for cohort in node.ancestors():
-            self.shares.pop(cohort, None)
 
     def drop(self, node: QuotaNode) -> None:
         """Leave `node` out from now on."""
@@ -243,7 +242,7 @@ class _TargetOrder:
 
         At equal shares the queue comes first whose first candidate is first.
         """
-        share, waiting, own = dominant_share(node), self._waiting(node), node is self.preemptor
+        share, waiting, own = self.shares.of(node), self._waiting(node), node is self.preemptor
         self.place_of[node] = None
         if node.parent is not None and waiting and (share.borrowing or own):
             place = self.place_of[node] = queue_place(node, share, waiting[0], own=own)
@@ -276,9 +275,7 @@ class _TargetOrder:
         for node in cohort.cohorts:
             if node in self.dropped:
                 continue
-            share = self.shares.get(node)
-            if share is None:
-                share = self.shares[node] = dominant_share(node)
+            share = self.shares.of(node)
             if not share.borrowing and node not in self.ancestors:
                 self.drop(node)
             elif share.rank >= best_rank:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.quantities import UNLIMITED
 from taskgov.scheduling.objects import FlavorResource, Usage, resource_of
+from taskgov.scheduling.quota import add_usage, remove_usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,19 +61,23 @@ class Share:
 
 def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
     """Return the share of `node` as it would be with `extra` usage; a node without parent has none."""
-    if node.parent is None:
+    parent = node.parent
+    if parent is None:
         return _no_share(node.weight)
     over = _over_with(node, extra) if extra else node.over
+    if not over:
+        return _no_share(node.weight)
     borrowed: dict[str, int] = {}
+    subtree = node.subtree
     for fr, amount in over.items():
-        if fr in node.subtree:  # what is held without any quota of it counts nowhere
+        if fr in subtree:  # what is held without any quota of it counts nowhere
             resource = resource_of(fr)
             borrowed[resource] = borrowed.get(resource, 0) + amount
     if not borrowed:
         return _no_share(node.weight)
-    ratio, dominant = 0.0, ""
-    for resource in sorted(borrowed):  # a tie goes to the first name
-        lendable = node.parent.lendable.get(resource, 0)
+    ratio, dominant, lendables = 0.0, "", parent.lendable
+    for resource in sorted(borrowed) if len(borrowed) > 1 else borrowed:  # a tie goes to the first name
+        lendable = lendables.get(resource, 0)
         share = 1000.0 * borrowed[resource] / lendable if lendable > 0 else 0.0
         if share > ratio:
             ratio, dominant = share, resource
@@ -90,3 +95,35 @@ def _over_with(node: QuotaNode, extra: Mapping[FlavorResource, int]) -> Usage:
 @lru_cache(maxsize=1024)
 def _no_share(weight: float) -> Share:
     return Share(weight=weight)
+
+
+class Shares:
+    """The shares of queues and cohorts during a search: each is computed again only after somebody has left it."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[QuotaNode, Share] = {}
+
+    def of(self, node: QuotaNode) -> Share:
+        """Return the share of a node as things stand."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = dominant_share(node)
+        return known
+
+    def somebody_left(self, queue: QuotaNode) -> None:
+        """Forget the shares of a queue and of the cohorts above it."""
+        self._known.pop(queue, None)
+        for cohort in queue.ancestors():
+            self._known.pop(cohort, None)
+
+
+def share_without(usage: Usage, queue: QuotaNode, node: QuotaNode) -> Share:
+    """Return the share that `node` would have if `usage` left `queue`, which is this node or below it."""
+    if queue is node:
+        return dominant_share(node, {fr: -amount for fr, amount in usage.items()})
+    remove_usage(queue, usage)
+    share = dominant_share(node)
+    add_usage(queue, usage)
+    return share
