@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from taskgov.allocation.loops import LoopSearch
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import after as after_plan
+from taskgov.audit import findings_work
 from taskgov.audit.finding_report import report_findings
 from taskgov.audit.findings import audit
 from taskgov.audit.plan_effect import PlanEffect, plan_effects
 from taskgov.audit.trend import Earlier
+from taskgov.findings.of_audit import PREEMPTION_LOOP
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import AppliedQuota
@@ -61,6 +64,26 @@ def test_every_remedied_finding_is_gone_once_the_plan_is_written_and_nothing_is_
     assert again.changes == ()
     left = {(each.code, each.subject) for each in audit(after, again)}
     assert not left & {(each.code, each.subject) for each in found(snapshot)}
+
+
+@pytest.mark.parametrize("with_loop", [False, True])
+def test_loops_are_searched_again_only_where_there_is_one_today(
+    with_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = short_of_a_machine()
+    plan = plan_quotas(snapshot, mode="plan")
+    loop = PREEMPTION_LOOP.about("ml-cluster", {}, workloads="a/b, a/c", preemptors="a/d", teams="a", advice="wait")
+    findings = (*audit(snapshot, plan), *([loop] if with_loop else []))
+    searched: list[Snapshot] = []
+
+    def search(supposed: Snapshot) -> LoopSearch:
+        searched.append(supposed)
+        return LoopSearch()
+
+    monkeypatch.setattr(findings_work, "search_loop", search)
+    remedied = {effect.identity for effect in plan_effects(snapshot, plan, findings)}
+    assert len(searched) == with_loop
+    assert (loop.identity in remedied) == with_loop
 
 
 @pytest.mark.parametrize("promised", [1, 2])

@@ -70,6 +70,8 @@ class Publisher:
     topics: RecordingTopics = field(default_factory=RecordingTopics)
     meter: RecordingMeter = field(default_factory=RecordingMeter)
     failures: RecordingFailures = field(default_factory=RecordingFailures)
+    follow: FollowWorkloads | None = None
+    """What follows the workloads in this process; None in a new one."""
 
     def publish(self) -> None:
         """Publish a minute."""
@@ -78,8 +80,9 @@ class Publisher:
         use_case = cluster.publish_usage(**recorders)
         connections: Any = Connections(self.world.server.url)
         taken = replace(use_case.take_snapshot, kubernetes=KubernetesReader(connections))
-        follow = FollowWorkloads(Follower(connections), self.documents, self.meter, self.world.clock)
-        replace(use_case, take_snapshot=taken, follow_workloads=follow if self.follows else None)(PublishUsageRequest())
+        if self.follow is None and self.follows:
+            self.follow = FollowWorkloads(Follower(connections), self.documents, self.meter, self.world.clock)
+        replace(use_case, take_snapshot=taken, follow_workloads=self.follow)(PublishUsageRequest())
         assert self.failures.reported == []
 
     def drained(self) -> tuple[Any, ...]:

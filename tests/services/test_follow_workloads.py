@@ -69,6 +69,8 @@ def disturb(world: World, who: Publisher, before: list[bytes]) -> None:
             world.clock.advance(seconds=LISTED_EACH.total_seconds())
         case 10:
             world.clock.advance(minutes=-5)
+        case 11 | 12:
+            who.follow = None  # a new process
         case _:
             pass
 

@@ -12,7 +12,7 @@ from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.estimates.kept import ALL_TEAMS, KEY, KeptEstimates, TeamScore, Waiting
 from taskgov.services.kept_starts import measure_starts, task_starts
 from taskgov.services.metric_catalogue import START_ESTIMATE_COVERAGE
-from taskgov.services.series_rule import bounded
+from taskgov.services.series_rule import bounded, sorted_out
 from tests.support.clusters import GovernedCluster
 from tests.support.lab import Lab
 from tests.support.memory import CLUSTER_ARN, NOON, InMemoryDocuments, RecordingFailures, RecordingMeter
@@ -66,7 +66,7 @@ def test_the_limit_of_series_counts_teams_and_never_cuts_all_of_them_together() 
         KEPT, scores={f"team-{n:03}": TeamScore(30, 0.5, 0.9) for n in range(400)} | {ALL_TEAMS: SCORES[ALL_TEAMS]}
     )
     measured = list(measure_starts(many, NOON))
-    published, memory = bounded(measured, None, 500, NOON)
+    published, memory = bounded(sorted_out(measured), None, 500, NOON)
     teams = {value.dimensions["Team"] for value in published}
     assert ALL_TEAMS in teams
     assert len(teams) < 300  # the others are left out: a part of several teams is no part of one

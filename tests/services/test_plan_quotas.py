@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from taskgov.allocation import planner
 from taskgov.allocation.codec import plan_from_json
 from taskgov.allocation.plan import Outcome
 from taskgov.contracts.steps import PlanQuotasRequest
@@ -30,6 +31,16 @@ def test_the_plan_is_stored_and_the_same_snapshot_gives_the_same_bytes() -> None
     assert first == again
     assert first.plan.key == f"plans/ml-cluster/{first.plan_id}/{first.plan.sha256[:16]}.json"
     assert plan_from_json(documents.get(first.plan)).plan_id == first.plan_id
+
+
+def test_the_digest_of_the_snapshot_is_that_of_its_pointer_and_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    documents = InMemoryDocuments()
+    request = request_for(documents, Snapshot(ClusterFacts("ml-cluster", CLUSTER_ARN), NOON))
+    monkeypatch.setattr(planner, "snapshot_sha256", pytest.fail)
+    stored = documents.get(PlanQuotas(documents)(request).plan)
+    assert plan_from_json(stored).snapshot_sha256 == request.snapshot.sha256
 
 
 def test_a_cluster_with_nothing_to_govern_has_nothing_to_do() -> None:

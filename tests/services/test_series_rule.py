@@ -16,16 +16,27 @@ from taskgov.adapters.metrics import EmbeddedMetrics
 from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
+from taskgov.services import series_rule
 from taskgov.services.metric_catalogue import METRICS
 from taskgov.services.series_cap import DEFAULT_LIMIT
 from taskgov.services.series_memory import SeriesMemory
-from taskgov.services.series_rule import FIXED, OTHER, bounded, fits_in_any_case
+from taskgov.services.series_rule import FIXED, OTHER, sorted_out
 from tests.support.memory import NOON
 from tests.support.metric_page import metric_count
 
 GPU = "nvidia.com/gpu"
 PER_TYPE = (metric.QUOTA_GUARANTEED, metric.QUOTA_USED, metric.BORROWED, metric.LENT, metric.IDLE, metric.OVER_QUOTA)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def bounded(
+    measured: Iterable[Measurement], before: SeriesMemory | None, limit: int, now: datetime
+) -> tuple[list[Measurement], SeriesMemory]:
+    return series_rule.bounded(sorted_out(measured), before, limit, now)
+
+
+def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
+    return series_rule.fits_in_any_case(sorted_out(measured), limit)
 
 
 def of_team(

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgov.usage.workload_facts import Told, WorkloadFacts
 from taskgov.work.attempt import Attempt, End
+from taskgov.work.follow import advance
 from taskgov.work.measured import Span, union
-from taskgov.work.memory import WorkMemory
+from taskgov.work.memory import WorkMemory, rows_of_tracked
 from tests.work.lives import PERIOD, START, World
 
 MINUTES = 60
@@ -149,3 +151,19 @@ def test_a_memory_is_stored_and_read_between_any_two_looks(seed: int) -> None:
         stored.look(at, follows=True)
         stored.memory = WorkMemory.from_bytes(stored.memory.to_bytes())
     assert kept.memory == stored.memory
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_process_that_keeps_states_and_rows_has_the_memory_of_one_that_does_not(seed: int) -> None:
+    kept, read = World.of(chance_of(seed)), World.of(chance_of(seed))
+    known: dict[WorkloadFacts, WorkloadFacts] = {}
+    rows = rows_of_tracked()
+    for at in minutes(chance_of(seed), skips=True):
+        look = kept.seen_at(at, follows=True)
+        states = tuple(known.setdefault(facts, facts) for facts in look.states)
+        told = tuple(Told(known.setdefault(one.facts, one.facts), one.is_last) for one in look.told)
+        kept.memory = advance(kept.memory, replace(look, states=states, told=told))
+        read.look(at, follows=True)
+        assert kept.memory.to_bytes(rows) == read.memory.to_bytes()
+        read.memory = WorkMemory.from_bytes(read.memory.to_bytes())
+    assert any(tracked.state in known for tracked in kept.memory.tracked.values())

@@ -15,7 +15,8 @@ def number(amount: float | None, unit: str = "") -> str:
     """
     if amount is None:
         return NOTHING
-    text = f"{round(amount, 3):,.3f}".rstrip("0").rstrip(".")
+    is_whole = isinstance(amount, int) or amount.is_integer()
+    text = f"{amount:,.0f}" if is_whole else f"{round(amount, 3):,.3f}".rstrip("0").rstrip(".")
     return f"{text} {unit}".rstrip()
 
 

@@ -18,7 +18,10 @@ def printable(text: str, *, keep: str = "", limit: int | None = None) -> str:
         a\x1b[31mb c\u202ed\n lo…
 
     """
-    if not text.isprintable():
+    kept = text
+    for character in keep:
+        kept = kept.replace(character, "")
+    if not kept.isprintable():
         # A page has 10,000 characters, and a hundred different ones.
         escaped = {ord(found): _escape(found) for found in set(text) if not (_is_seen(found) or found in keep)}
         text = text.translate(escaped) if escaped else text

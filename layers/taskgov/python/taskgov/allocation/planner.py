@@ -61,8 +61,9 @@ def plan_quotas(
     approved_changes: str | None = None,
     needs_approver: bool = False,
     played: list[PlayedPath] | None = None,
+    digest: str | None = None,
 ) -> Plan:
-    """Return the plan for one cluster.
+    """Return the plan for one cluster. `digest` is `snapshot_sha256` of the snapshot, where it is known already.
 
     `approved_changes` is the digest of the changes that a person approved: when they are still the changes of this
     plan, an approval is no longer needed. With `needs_approver` a document whose author is not known, and that nobody
@@ -79,7 +80,7 @@ def plan_quotas(
     table = snapshot.instance_types
     capacities = capacities_of(snapshot)
     work = _work(snapshot, capacities, table, needs_approver=needs_approver, played=played)
-    plan = _plan(snapshot, mode, capacities, work)
+    plan = _plan(snapshot, mode, digest if digest is not None else snapshot_sha256(snapshot), capacities, work)
     judged = replace(work.judged, verdicts=(*work.judged.verdicts, *reviewed_verdicts(snapshot, plan)))
     return replace(
         plan,
@@ -165,12 +166,12 @@ def _work(
     return _Work(planned_lines(decided), judged, prediction, findings, min(moments, default=None))
 
 
-def _plan(snapshot: Snapshot, mode: Mode, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
+def _plan(snapshot: Snapshot, mode: Mode, digest: str, capacities: Mapping[str, TypeCapacity], work: _Work) -> Plan:
     return Plan(
         plan_id="",
         cluster_name=snapshot.cluster.name,
         cluster_arn=snapshot.cluster.arn,
-        snapshot_sha256=snapshot_sha256(snapshot),
+        snapshot_sha256=digest,
         policy_version=snapshot.policy_version,
         mode=mode,
         outcome=Outcome.NOTHING_TO_DO,

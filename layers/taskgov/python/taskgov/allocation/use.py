@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from taskgov.allocation.parts import ACCELERATOR, Vector, offered, whole_instance
-from taskgov.snapshot.model import Node, Snapshot
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KueueObjects, Node, Snapshot
 from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
 from taskgov.usage.quota_usage import usage_in
@@ -17,11 +18,7 @@ from taskgov.usage.workloads import waiting_for
 
 def use_now(snapshot: Snapshot) -> UseNow:
     """Return what every team uses of every instance type that it has quota of, or still uses."""
-    amounts: dict[Place, dict[str, int]] = {}
-    for line in usage_in(snapshot.kueue).lines:
-        place = amounts.setdefault((line.team, line.instance_type), {})
-        place[line.resource] = place.get(line.resource, 0) + line.used
-    vectors = {place: offered(used) for place, used in amounts.items()}
+    vectors = _used(snapshot.kueue)
     whole = _whole_instances(snapshot, {instance_type for _, instance_type in vectors})
     accelerators: dict[str, int] = {}
     for (team, _), vector in vectors.items():
@@ -32,6 +29,16 @@ def use_now(snapshot: Snapshot) -> UseNow:
     )
 
 
+@once
+def _used(kueue: KueueObjects) -> Mapping[Place, Vector]:
+    """Return what every team uses of every instance type."""
+    amounts: dict[Place, dict[str, int]] = {}
+    for line in usage_in(kueue).lines:
+        place = amounts.setdefault((line.team, line.instance_type), {})
+        place[line.resource] = place.get(line.resource, 0) + line.used
+    return {place: offered(used) for place, used in amounts.items()}
+
+
 def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
     """Return the places for which work waits; work that names no instance type waits for all of its team's."""
     waiting = waiting_for(facts_in(snapshot.kueue))
@@ -40,7 +47,8 @@ def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
 
 def _instances(used: Vector, instance: Vector) -> Fraction:
     """Return the use in instances, by the resource of which most is used."""
-    parts = (Fraction(amount, instance[resource]) for resource, amount in used.items() if instance.get(resource))
+    some = ((amount, instance.get(resource)) for resource, amount in used.items() if amount > 0)
+    parts = (Fraction(amount, whole) for amount, whole in some if whole)
     return max(parts, default=Fraction(0))
 
 

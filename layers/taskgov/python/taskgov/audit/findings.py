@@ -13,12 +13,13 @@ from taskgov.findings import Finding
 from taskgov.snapshot.model import Snapshot
 
 
-def audit(snapshot: Snapshot, plan: Plan) -> tuple[Finding, ...]:
+def audit(snapshot: Snapshot, plan: Plan, *, with_loops: bool = True) -> tuple[Finding, ...]:
     """Return all findings about a cluster, each once (see `Finding.identity`), in a fixed order.
 
-    `plan` is the plan of this snapshot.
+    `plan` is the plan of this snapshot. `with_loops` also searches for work that would preempt itself forever.
     """
-    return tuple(_once((*plan.findings, *quota_findings(snapshot, plan), *work_findings(snapshot))))
+    work = work_findings(snapshot, with_loops=with_loops)
+    return tuple(_once((*plan.findings, *quota_findings(snapshot, plan), *work)))
 
 
 def _once(findings: Iterable[Finding]) -> Iterable[Finding]:

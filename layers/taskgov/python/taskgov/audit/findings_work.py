@@ -33,8 +33,8 @@ LOOP: Final = 3
 """Evictions of one workload that make a loop."""
 
 
-def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
-    """Return the findings about use, waiting work and evictions."""
+def work_findings(snapshot: Snapshot, *, with_loops: bool = True) -> Iterable[Finding]:
+    """Return the findings about use, waiting work and evictions; `with_loops`: also about predicted loops."""
     usage = usage_in(snapshot.kueue).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
     pending = {work.team: work for work in pending_by_team(facts_in(snapshot.kueue))}
@@ -44,7 +44,8 @@ def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
     yield from _idle(snapshot)
     yield from never_fits(snapshot)
     yield from _loops(snapshot)
-    yield from _endless(snapshot)
+    if with_loops:
+        yield from _endless(snapshot)
 
 
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:

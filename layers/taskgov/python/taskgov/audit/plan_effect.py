@@ -12,6 +12,7 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import after
 from taskgov.audit.findings import audit
 from taskgov.findings import Finding
+from taskgov.findings.of_audit import LOOPS_NOT_SEARCHED, PREEMPTION_LOOP
 from taskgov.snapshot.model import Snapshot
 
 
@@ -39,16 +40,23 @@ def plan_effects(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) ->
     """
     if not plan.changes:
         return ()
+    found = tuple(findings)
     try:
         supposed = after(snapshot, plan)
     except (KeyError, ValueError) as error:
         raise NotSupposedError(f"{type(error).__name__}: {error}") from error
-    left = {finding.identity for finding in audit(supposed, plan_quotas(supposed, mode="plan"))}
+    # A search for loops costs as much as a prediction; without a loop today none can be remedied.
+    left = audit(supposed, plan_quotas(supposed, mode="plan", digest=""), with_loops=any(map(_is_of_loops, found)))
+    identities = {finding.identity for finding in left}
     return tuple(
         PlanEffect(finding.code, finding.subject, plan.plan_id, _about(finding, plan.changes), finding.identity)
-        for finding in findings
-        if finding.identity not in left
+        for finding in found
+        if finding.identity not in identities
     )
+
+
+def _is_of_loops(finding: Finding) -> bool:
+    return PREEMPTION_LOOP.is_of(finding) or LOOPS_NOT_SEARCHED.is_of(finding)
 
 
 def _about(finding: Finding, changes: Iterable[Change]) -> tuple[int, ...]:

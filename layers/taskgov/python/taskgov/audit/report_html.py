@@ -6,7 +6,7 @@ drawn by charts.css (chartscss.org), a style sheet that makes charts of tables: 
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
@@ -139,13 +139,23 @@ def drawn_rows(table: Table) -> Markup:
     labels = [f'" data-label="{escape(column.label)}" data-sort="' for column in table.columns]
     rows = (
         "".join(
-            f'{begin}{" zero" if key == 0 else ""}{label}{escape(key)}">{escape(words)}</td>'
+            f'{begin}{" zero" if key == 0 else ""}{label}{_escaped(key)}">{_escaped(words)}</td>'
             for begin, label, (words, key) in zip(begins, labels, row, strict=True)
         )
         for row in table.rows
     )
     # Each part is escaped.
     return Markup("\n          ".join(f"<tr>{cells}</tr>" for cells in rows))  # noqa: S704  # nosec B704
+
+
+@lru_cache(maxsize=16_384)
+def _escaped_text(words: str) -> str:
+    return str(escape(words))
+
+
+def _escaped(value: str | float) -> str:
+    """Return a text as HTML; the same types, resources and numbers come again and again."""
+    return _escaped_text(value) if isinstance(value, str) else str(value)
 
 
 @cache

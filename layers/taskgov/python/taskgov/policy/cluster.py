@@ -1,11 +1,15 @@
 """Which cluster does a document govern? Asked before any of it is used, and so without the rest of its grammar."""
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from taskgov.hyperpod.cluster_arn import EKS_ARN
 from taskgov.hyperpod.limits import CLUSTER_ARN, matcher
 from taskgov.policy.backends import EKS_BACKENDS, Backend
 from taskgov.policy.text import read_text
+
+REMEMBERED: Final = 4
+"""Documents that are not read again: each may have 2 MiB."""
 
 
 def eks_cluster_of(text: str | bytes, backend: Backend) -> str | None:
@@ -17,13 +21,13 @@ def eks_cluster_of(text: str | bytes, backend: Backend) -> str | None:
         'arn:aws:eks:us-east-1:111122223333:cluster/ml'
 
     """
-    cluster = (read_text(text).data or {}).get("cluster")
+    cluster = _cluster_in(text)
     return eks_arn_in(cluster) if _backend_in(cluster) == backend else None
 
 
 def backend_named_in(text: str | bytes) -> str | None:
     """Return the backend that a document names, whether or not there is one of this name; None if it names none."""
-    return _backend_in((read_text(text).data or {}).get("cluster"))
+    return _backend_in(_cluster_in(text))
 
 
 def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
@@ -44,7 +48,7 @@ def mistaken_cluster_of(text: str | bytes, name: str) -> str | None:
     found = [match[0] for match in EKS_ARN.finditer(plain) if match["name"] == name]
     if not found:  # The usual case, and reading a document costs.
         return None
-    cluster = (read_text(text).data or {}).get("cluster")
+    cluster = _cluster_in(text)
     if isinstance(cluster, dict):
         if names_eks_backend(cluster):
             return None
@@ -62,11 +66,17 @@ def names_hyperpod_cluster(text: str | bytes, name: str) -> bool:
         [True, False]
 
     """
-    cluster = (read_text(text).data or {}).get("cluster")
+    cluster = _cluster_in(text)
     if not isinstance(cluster, dict) or names_eks_backend(cluster) or cluster.get("name", name) != name:
         return False
     arn = cluster.get("arn")
     return isinstance(arn, str) and bool(matcher(CLUSTER_ARN.pattern)(arn))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _cluster_in(text: str | bytes) -> Any:
+    """Return what a document has as `cluster`. Publishing reads the same documents each minute."""
+    return (read_text(text).data or {}).get("cluster")
 
 
 def eks_arn_in(cluster: Any) -> str | None:

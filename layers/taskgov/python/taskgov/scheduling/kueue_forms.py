@@ -258,15 +258,17 @@ def place_of(steps: tuple[int | str, ...]) -> str:
 
 def is_deep(item: object, deepest: int = DEEPEST) -> bool:
     """Return whether an object is nested deeper than any of Kubernetes' own."""
-    if not isinstance(item, _HOLDS_MORE):
-        return False
-    if deepest == 0:
-        return True
-    # Most of what is in an object is text or a number; a loop, because a generator costs more than the question.
-    for value in item.values() if isinstance(item, dict) else item:
-        if isinstance(value, _HOLDS_MORE) and is_deep(value, deepest - 1):
-            return True
-    return False
+    level = [item] if isinstance(item, _HOLDS_MORE) else []
+    for _ in range(deepest):  # all parts of a level at once: a call for each part costs more than the question
+        level = [
+            part
+            for holder in level
+            for part in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(part, _HOLDS_MORE)
+        ]
+        if not level:
+            return False
+    return bool(level)
 
 
 _HOLDS_MORE: Final = (dict, list)

@@ -207,14 +207,17 @@ def add_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
     for fr, amount in usage.items():
         at: QuotaNode | None = node
         while at is not None:
-            used = at.usage.get(fr, 0)
-            at.usage[fr] = used + amount
-            over = used + amount - at.subtree.get(fr, 0)
+            held, local = at.usage, at.local
+            used = held.get(fr, 0)
+            now = held[fr] = used + amount
+            over = now - at.subtree.get(fr, 0)
             if over > 0:
                 at.over[fr] = over
             elif amount < 0:
                 at.over.pop(fr, None)
-            kept = max(0, at.local.get(fr, 0) - used) if at.local or used < 0 else 0
+            kept = local.get(fr, 0) - used if local or used < 0 else 0
+            if kept < 0:  # noqa: PLR1730 - the innermost loop of a plan: a call costs as much as the rest
+                kept = 0
             if amount <= kept:
                 break
             amount -= kept  # noqa: PLW2901 -- what the local quota does not hold continues to the parent
@@ -226,17 +229,19 @@ def remove_usage(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> None:
     for fr, amount in usage.items():
         at: QuotaNode | None = node
         while at is not None:
-            used = at.usage.get(fr, 0)
-            at.usage[fr] = used - amount
-            over = used - amount - at.subtree.get(fr, 0)
+            held, above, local = at.usage, at.over, at.local
+            used = held.get(fr, 0)
+            now = held[fr] = used - amount
+            over = now - at.subtree.get(fr, 0)
             if over > 0:
-                at.over[fr] = over
-            else:
-                at.over.pop(fr, None)
-            spilled = used - at.local.get(fr, 0) if at.local else used
+                above[fr] = over
+            elif fr in above:
+                del above[fr]
+            spilled = used - local.get(fr, 0) if local else used
             if spilled <= 0:
                 break
-            amount = min(amount, spilled)  # noqa: PLW2901 -- only what had spilled leaves the parent
+            if spilled < amount:  # noqa: PLR1730 - as above
+                amount = spilled  # noqa: PLW2901 -- only what had spilled leaves the parent
             at = at.parent
 
 

@@ -60,19 +60,23 @@ class Share:
 
 def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
     """Return the share of `node` as it would be with `extra` usage; a node without parent has none."""
-    if node.parent is None:
+    parent = node.parent
+    if parent is None:
         return _no_share(node.weight)
     over = _over_with(node, extra) if extra else node.over
+    if not over:
+        return _no_share(node.weight)
     borrowed: dict[str, int] = {}
+    subtree = node.subtree
     for fr, amount in over.items():
-        if fr in node.subtree:  # what is held without any quota of it counts nowhere
+        if fr in subtree:  # what is held without any quota of it counts nowhere
             resource = resource_of(fr)
             borrowed[resource] = borrowed.get(resource, 0) + amount
     if not borrowed:
         return _no_share(node.weight)
-    ratio, dominant = 0.0, ""
-    for resource in sorted(borrowed):  # a tie goes to the first name
-        lendable = node.parent.lendable.get(resource, 0)
+    ratio, dominant, lendables = 0.0, "", parent.lendable
+    for resource in sorted(borrowed) if len(borrowed) > 1 else borrowed:  # a tie goes to the first name
+        lendable = lendables.get(resource, 0)
         share = 1000.0 * borrowed[resource] / lendable if lendable > 0 else 0.0
         if share > ratio:
             ratio, dominant = share, resource

@@ -5,10 +5,11 @@ another form or cluster, an hour old), all workloads are listed, as they are whe
 any more. Two minutes at once do no harm: each continues from a state that was true, and publishes what is true now.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from taskgov.json_rows import Rows
 from taskgov.ports import Clock, ClusterAccess, DocumentStore, Meter, WorkloadsApi, WorkloadsKnown
 from taskgov.services import metric_catalogue as metric
 from taskgov.snapshot.model import KueueObjects
@@ -16,11 +17,20 @@ from taskgov.snapshot.readable import readable_kueue
 from taskgov.snapshot.unreadable import UnreadableObject
 from taskgov.usage.attempt_facts import OwnerOf, nobody
 from taskgov.usage.workload_facts import FollowedKueue, Told, WorkloadFacts
-from taskgov.usage.workload_memory import WorkloadMemory, record_of
+from taskgov.usage.workload_memory import WorkloadMemory, record_of, rows_of_facts
 
 KEY: Final = "memory/{}/workloads.json.gz"
 WHY_LETTERS: Final = 200
 """How many letters of the reason are in the metric's log line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A memory as it was stored. A process that finds the same document again does not parse it."""
+
+    body: bytes
+    memory: WorkloadMemory
+    rows: Rows[WorkloadFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,8 @@ class FollowWorkloads:
     clock: Clock
     owner_of: OwnerOf = nobody
     """How the owner of a Workload is kept (`taskgov.work.owners`)."""
+    last: dict[str, _Written] = field(default_factory=dict, repr=False, compare=False)
+    """The memory that this process wrote last, by its key: of one cluster."""
 
     def __call__(self, cluster_name: str, access: ClusterAccess) -> tuple[KueueObjects, tuple[UnreadableObject, ...]]:
         """Return Kueue's objects that can be read, with what is known of the workloads, and those that cannot be read.
@@ -40,7 +52,9 @@ class FollowWorkloads:
         Raises ThrottledError, UpstreamError, NotFoundError.
         """
         key, now = KEY.format(cluster_name), self.clock.now()
-        before, damage = _memory(self.documents.find(key))
+        stored, written = self.documents.find(key), self.last.pop(key, None)
+        rows = written.rows if written else rows_of_facts()
+        before, damage = (written.memory, "") if written and written.body == stored else _memory(stored)
         if before is not None and not before.is_of(access.eks_cluster_arn, now):
             before = None
         known = WorkloadsKnown(before.api_version, before.resource_version) if before else None
@@ -49,7 +63,10 @@ class FollowWorkloads:
             before = WorkloadMemory(access.eks_cluster_arn, read.api_version, "", now)
         after = before.after(read.resource_version, read.changed)
         if read.resource_version:
-            self.documents.put(key, after.to_bytes(), "application/gzip")
+            body = after.to_bytes(rows)
+            self.documents.put(key, body, "application/gzip")
+            self.last.clear()
+            self.last[key] = _Written(body, after, rows)
         if why := damage or read.relisted:
             self.meter.record(cluster_name, [metric.WORKLOADS_RELISTED.of(1, why=why[:WHY_LETTERS])])
         elif not read.is_whole:

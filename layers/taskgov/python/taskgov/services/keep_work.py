@@ -14,6 +14,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from taskgov.errors import ConflictError
+from taskgov.json_rows import Rows
 from taskgov.ports import StoredVersion, VersionedDocuments
 from taskgov.services.failures import Failures
 from taskgov.services.work_record import read_day
@@ -24,7 +25,7 @@ from taskgov.usage.workload_facts import FollowedKueue, Told
 from taskgov.work import day as days
 from taskgov.work.day import Day, joined, midnight
 from taskgov.work.follow import Look, advance
-from taskgov.work.memory import KEY, WorkMemory
+from taskgov.work.memory import KEY, Tracked, WorkMemory, rows_of_tracked
 from taskgov.work.quotas import standing_of
 
 WRITTEN_EACH: Final = timedelta(hours=1)
@@ -43,6 +44,15 @@ _RATE: Final = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 
 
 @dataclass(frozen=True, slots=True)
+class _Written:
+    """A memory with its document. A process that finds the same document again does not parse it."""
+
+    body: bytes
+    memory: WorkMemory
+    rows: Rows[Tracked]
+
+
+@dataclass(frozen=True, slots=True)
 class KeepWork:
     """Adds a measurement to the record. Its fields are the ports it uses."""
 
@@ -51,6 +61,8 @@ class KeepWork:
     period: timedelta
     known: dict[str, StoredVersion] = field(default_factory=dict, repr=False, compare=False)
     """The memory of each cluster as this process wrote it last."""
+    last: dict[str, _Written] = field(default_factory=dict, repr=False, compare=False)
+    """The memory that this process made last, by its key: of one cluster."""
 
     def __call__(self, snapshot: Snapshot, usage: ClusterUsage) -> None:
         """Add a measurement. What fails is reported: usage is published, and the time is marked as not measured."""
@@ -79,16 +91,22 @@ class KeepWork:
         )
 
     def _keep(self, cluster_name: str, look: Look) -> None:
+        key = KEY.format(cluster_name)
+
         def after_look(stored: bytes | None) -> bytes | None:
-            before = self._memory(cluster_name, stored)
+            written = self.last.get(key)
+            before = written.memory if written and written.body == stored else self._memory(cluster_name, stored)
             after = advance(before, look)
             if after is before:
                 return None
             if _is_due(after):
                 after = replace(after, unwritten=self._write_days(cluster_name, after, look), written_at=after.at)
-            return after.to_bytes()
+            rows = written.rows if written else rows_of_tracked()
+            body = after.to_bytes(rows)
+            self.last.clear()
+            self.last[key] = _Written(body, after, rows)
+            return body
 
-        key = KEY.format(cluster_name)
         stored = self._change(key, after_look, self.known.pop(key, None))
         if stored is not None and len(stored.body) <= MOST_KNOWN_BYTES and len(self.known) < MOST_KNOWN:
             self.known[key] = stored

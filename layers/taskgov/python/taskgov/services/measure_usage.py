@@ -7,21 +7,20 @@ the others travel with it as properties, which cost nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
 from taskgov.ports import Measurement
+from taskgov.quantities import ResourceName
 from taskgov.services import metric_catalogue as metric
-from taskgov.services.metric_form import Metric, Property
+from taskgov.services.metric_form import PER_QUOTA, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
 from taskgov.usage.quota_usage import QuotaUsage
 from taskgov.usage.units import in_metrics, metric_name
 from taskgov.usage.workloads import Preemption
-
-if TYPE_CHECKING:
-    from taskgov.quantities import ResourceName
 
 UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
@@ -51,10 +50,10 @@ def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> li
 
 
 def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Measurement]:
-    others: dict[tuple[str, str], list[QuotaUsage]] = defaultdict(list)
+    others: dict[tuple[str, str], list[QuotaUsage]] = {}
     for team in usage.teams:
         if not team.leading:
-            others[team.usage.queue, team.usage.instance_type].append(team.usage)
+            others.setdefault((team.usage.queue, team.usage.instance_type), []).append(team.usage)
     for team in usage.teams:
         if team.leading:
             # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
@@ -64,39 +63,44 @@ def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Mea
 
 def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
     line = team.usage
-    place = (line.team, line.instance_type, line.resource)
-    for quota_metric, amount in _amounts(line):
-        along = {
-            f"{quota_metric.name}_{metric_name(other.resource)}": _metered(other, quota_metric)
-            for other in others
-            if _is_there(other)
+    place = dict(zip(PER_QUOTA, (line.team, line.instance_type, line.resource), strict=True))
+    there = [(_along(other.resource), other.resource, _amounts(other)) for other in others if _is_there(other)]
+    for number, (quota_metric, amount) in enumerate(zip(_OF_QUOTAS, _amounts(line), strict=True)):
+        along: dict[str, Property] = {
+            names[number]: in_metrics(resource, amounts[number]) for names, resource, amounts in there
         }
         if quota_metric is metric.QUOTA_GUARANTEED and "instances" in moved:
             along["leasedInstances"] = moved["instances"]
         if quota_metric is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
             along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
-        yield quota_metric.of(in_metrics(line.resource, amount), *place, **along)
-    if (utilization := line.borrow_limit_utilisation) is not None:
-        yield metric.BORROW_LIMIT_UTILIZATION.of(float(100 * utilization), *place)
+        yield quota_metric.at(in_metrics(line.resource, amount), place, along)
+    if line.borrow_limit:
+        yield metric.BORROW_LIMIT_UTILIZATION.at(100 * line.borrowed / line.borrow_limit, place, {})
     if team.entitlement is not None:
-        yield metric.FAIR_SHARE_ENTITLEMENT.of(in_metrics(line.resource, team.entitlement), *place)
+        yield metric.FAIR_SHARE_ENTITLEMENT.at(in_metrics(line.resource, team.entitlement), place, {})
         deviation = in_metrics(line.resource, line.used - team.entitlement)
-        yield metric.FAIR_SHARE_DEVIATION.of(deviation, *place, infiniteShare=team.infinite_share)
+        yield metric.FAIR_SHARE_DEVIATION.at(deviation, place, {"infiniteShare": team.infinite_share})
 
 
-def _amounts(line: QuotaUsage) -> tuple[tuple[Metric, int], ...]:
-    return (
-        (metric.QUOTA_GUARANTEED, line.guaranteed),
-        (metric.QUOTA_USED, line.used),
-        (metric.BORROWED, line.borrowed),
-        (metric.LENT, line.lent),
-        (metric.IDLE, line.idle),
-        (metric.OVER_QUOTA, line.over_quota),
-    )
+_OF_QUOTAS: Final = (
+    metric.QUOTA_GUARANTEED,
+    metric.QUOTA_USED,
+    metric.BORROWED,
+    metric.LENT,
+    metric.IDLE,
+    metric.OVER_QUOTA,
+)
 
 
-def _metered(line: QuotaUsage, wanted: Metric) -> Property:
-    return in_metrics(line.resource, next(amount for quota_metric, amount in _amounts(line) if quota_metric is wanted))
+def _amounts(line: QuotaUsage) -> tuple[int, ...]:
+    """Return the values of `_OF_QUOTAS`, in base units."""
+    return line.guaranteed, line.used, line.borrowed, line.lent, line.idle, line.over_quota
+
+
+@cache
+def _along(resource: ResourceName) -> tuple[str, ...]:
+    """Return what the amounts of a resource that does not lead are called, as properties of `_OF_QUOTAS`."""
+    return tuple(f"{quota_metric.name}_{metric_name(resource)}" for quota_metric in _OF_QUOTAS)
 
 
 def _is_there(line: QuotaUsage) -> bool:

@@ -1,5 +1,6 @@
 """What a metric is: name, unit, dimensions, meaning, source; and a measurement of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -38,5 +39,8 @@ class Metric:
 
         Raises `ValueError` when their number is not the metric's.
         """
-        named = dict(zip(self.dimensions, dimensions, strict=True))
-        return Measurement(self.name, float(value), self.unit, named, properties)
+        return self.at(value, dict(zip(self.dimensions, dimensions, strict=True)), properties)
+
+    def at(self, value: float, dimensions: Mapping[str, str], properties: Mapping[str, Property]) -> Measurement:
+        """Return a value with these dimensions, which other values may share, and properties."""
+        return Measurement(self.name, float(value), self.unit, dimensions, properties)

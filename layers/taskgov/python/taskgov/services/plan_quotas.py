@@ -43,6 +43,7 @@ class PlanQuotas:
             mode=request.apply_mode,
             approved_changes=request.approved_changes if counts else None,
             needs_approver=bool(request.needs_approver),
+            digest=request.snapshot.sha256,
         )
         left = request.needs_approver is None and plan.outcome in WRITES
         return PlanQuotasResult(

@@ -15,7 +15,7 @@ from taskgov.findings.of_audit import SERIES_CUT
 from taskgov.ports import DocumentStore, Measurement
 from taskgov.services.failures import Failures
 from taskgov.services.series_memory import SeriesMemory
-from taskgov.services.series_rule import OTHER, bounded, fits_in_any_case
+from taskgov.services.series_rule import OTHER, bounded, fits_in_any_case, sorted_out
 
 KEY: Final = "memory/{}/series.json.gz"
 DEFAULT_LIMIT: Final = 5_000
@@ -35,17 +35,18 @@ class SeriesCap:
 
         Without the memory teams are chosen as at the first measurement of an hour.
         """
-        if fits_in_any_case(measured, self.limit):
+        values = sorted_out(measured)
+        if fits_in_any_case(values, self.limit):
             return list(measured)
         key, before = KEY.format(cluster_name), None
         try:
             before = memory_in(self.documents, cluster_name)
-            published, after = bounded(measured, before, self.limit, now)
+            published, after = bounded(values, before, self.limit, now)
             if after != before:
                 self.documents.put(key, after.to_bytes(), "application/gzip")
         except GovernanceError as error:
             self.failures.report(cluster_name, "remember which metric series there are", error)
-            published, _ = bounded(measured, before, self.limit, now)
+            published, _ = bounded(values, before, self.limit, now)
         return published
 
 

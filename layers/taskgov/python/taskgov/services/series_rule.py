@@ -10,7 +10,6 @@ by name. A tenth of the limit is not given to teams without work, so that it is 
 the hour. Until the hour ends no team loses its series, unless a team has new ones that do not fit.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -37,15 +36,17 @@ HOUR: Final = timedelta(hours=1)
 
 _BY_NAME: Final = {known.name: known for known in metric.METRICS}
 _OF_PREEMPTIONS: Final = tuple(known.name for known in metric.METRICS if known.dimensions == PER_PREEMPTION)
+_LEFT_OUT: Final = frozenset(known.name for known in metric.METRICS if known.together == "left out")
 _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class Values:
     """The values of a measurement, by how they may be published."""
 
     always: tuple[Measurement, ...]
-    of_teams: Mapping[str, Sequence[Measurement]]
+    of_teams: Mapping[str, Sequence[tuple[str, Measurement]]]
+    """Team -> its values, each with its series."""
     preemptions: tuple[Measurement, ...]
     base: frozenset[str]
     """Series that do not depend on which teams have their own: those without a team, and all that `other` may need."""
@@ -53,16 +54,15 @@ class _Values:
     """These, and every series that there would be without a limit."""
 
 
-def fits_in_any_case(measured: Iterable[Measurement], limit: int) -> bool:
+def fits_in_any_case(values: Values, limit: int) -> bool:
     """Return whether the series of an hour stay within the limit for all pairs of teams: nothing has to be kept."""
-    values = _sorted(measured)
     reasons = {value.dimensions["Reason"] for value in values.preemptions}
     preempted = len(_OF_PREEMPTIONS) * max(len(reasons), KNOWN_REASONS) * (len(values.of_teams) + 1) ** 2
     return FIXED + len(values.all) + preempted <= limit
 
 
 def bounded(
-    measured: Sequence[Measurement], before: SeriesMemory | None, limit: int, now: datetime
+    values: Values, before: SeriesMemory | None, limit: int, now: datetime
 ) -> tuple[list[Measurement], SeriesMemory]:
     """Return what is published of the values of a measurement, and what to keep.
 
@@ -71,8 +71,7 @@ def bounded(
     """
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     this_hour = before if before is not None and before.hour == hour else None
-    values = _sorted(measured)
-    busy = _busy(measured, before, hour)
+    busy = _busy(values, before, hour)
     room = limit - FIXED
     taken = set(values.base | (this_hour.series if this_hour else frozenset()))
     whole = taken.union(values.all)
@@ -94,68 +93,62 @@ def bounded(
     return published, memory
 
 
-def series_of(measured: Iterable[Measurement]) -> Iterator[str]:
+def sorted_out(measured: Iterable[Measurement]) -> Values:
+    """Return the values of a measurement, by how they may be published."""
+    always, preemptions = [], []
+    of_teams: dict[str, list[tuple[str, Measurement]]] = {}
+    together = set[str]()
+    for value in measured:
+        dimensions = value.dimensions
+        if "PreemptingTeam" in dimensions:
+            preemptions.append(value)
+            continue
+        team = dimensions.get("Team", ALL_TEAMS)
+        if team == ALL_TEAMS:
+            always.append(value)
+            continue
+        series = _series(value.name, dimensions.values())
+        of_teams.setdefault(team, []).append((series, value))
+        if value.name not in _LEFT_OUT:
+            together.add(_series(value.name, {**dimensions, "Team": OTHER}.values()))
+    preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
+    base = frozenset(chain(_series_of(always), together, preempted))
+    every = base.union(_series_of(preemptions), (series for some in of_teams.values() for series, _ in some))
+    return Values(tuple(always), of_teams, tuple(preemptions), base, every)
+
+
+def _series_of(measured: Iterable[Measurement]) -> Iterator[str]:
     """Return the series of values with dimensions, as they are kept: the metric's name and its dimensions."""
     return (_series(value.name, value.dimensions.values()) for value in measured if value.dimensions)
-
-
-def of_others(value: Measurement) -> Measurement | None:
-    """Return a team's value as one of `other`; None for a metric that has no meaning for several teams."""
-    if _BY_NAME[value.name].together == "left out":
-        return None
-    return replace(value, dimensions={**value.dimensions, "Team": OTHER}, properties=_numbers(value))
 
 
 def _series(name: str, dimensions: Iterable[str]) -> str:
     return "|".join((name, *dimensions))
 
 
-def _sorted(measured: Iterable[Measurement]) -> _Values:
-    always, preemptions = [], []
-    of_teams: dict[str, list[Measurement]] = {}
-    for value in measured:
-        if "PreemptingTeam" in value.dimensions:
-            preemptions.append(value)
-        elif value.dimensions.get("Team", ALL_TEAMS) != ALL_TEAMS:
-            of_teams.setdefault(value.dimensions["Team"], []).append(value)
-        else:
-            always.append(value)
-    together = {
-        _series(value.name, {**value.dimensions, "Team": OTHER}.values())
-        for some in of_teams.values()
-        for value in some
-        if _BY_NAME[value.name].together != "left out"
-    }
-    preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
-    base = frozenset(chain(series_of(always), together, preempted))
-    every = base.union(series_of(chain(*of_teams.values(), preemptions)))
-    return _Values(tuple(always), of_teams, tuple(preemptions), base, every)
-
-
-def _busy(measured: Iterable[Measurement], before: SeriesMemory | None, hour: datetime) -> dict[str, datetime]:
+def _busy(values: Values, before: SeriesMemory | None, hour: datetime) -> dict[str, datetime]:
     """Return the teams that used something, waited or were preempted lately, and the last hour in which they did.
 
     What a team uses beside accelerators travels as properties.
     """
     known = before.busy if before else {}
     busy = {team: at for team, at in known.items() if hour - HOUR <= at <= hour}
-    for value in measured:
-        if value.name in BUSY and (value.value > 0 or any(number > 0 for number in _numbers(value).values())):
+    of_teams = (value for some in values.of_teams.values() for _, value in some)
+    for value in chain(of_teams, values.preemptions, values.always):
+        if value.name in BUSY and (value.value > 0 or any(number > 0 for _, number in _numbers(value))):
             busy[value.dimensions["Team"]] = hour
     return dict(sorted(busy.items()))
 
 
-def _numbers(value: Measurement) -> dict[str, float]:
-    """Return the properties that are amounts."""
-    return {
-        name: number
-        for name, number in value.properties.items()
-        if isinstance(number, int | float) and type(number) is not bool
-    }
+def _numbers(value: Measurement) -> Iterator[tuple[str, float]]:
+    """Give the properties that are amounts."""
+    for name, number in value.properties.items():
+        if isinstance(number, (int, float)) and type(number) is not bool:
+            yield name, number
 
 
 def _own(
-    values: _Values,
+    values: Values,
     busy: Mapping[str, datetime],
     before: SeriesMemory | None,
     this_hour: SeriesMemory | None,
@@ -169,7 +162,7 @@ def _own(
         values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
-        new = set(series_of(values.of_teams[team])) - taken
+        new = {series for series, _ in values.of_teams[team]} - taken
         most = room if team in kept or team in busy else room - room // FREE_PART
         if len(taken) + len(new) <= most:
             own.add(team)
@@ -177,17 +170,17 @@ def _own(
     return frozenset(own)
 
 
-def _of_teams(values: _Values, own: frozenset[str]) -> Iterator[Measurement]:
+def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
     others: list[Measurement] = []
     for team, some in values.of_teams.items():
         if team in own:
-            yield from some
+            yield from (value for _, value in some)
         else:
-            others.extend(some)
-    yield from _merged(filter(None, map(of_others, others)))
+            others.extend(value for _, value in some if value.name not in _LEFT_OUT)
+    yield from _merged((value, {**value.dimensions, "Team": OTHER}) for value in others)
 
 
-def _preemptions(values: _Values, own: frozenset[str], taken: set[str], room: int) -> Iterator[Measurement]:
+def _preemptions(values: Values, own: frozenset[str], taken: set[str], room: int) -> Iterator[Measurement]:
     """Return the preemptions, those of the others as one team; where even that has too many series, all as one."""
     cut = own != values.of_teams.keys()
     told = []
@@ -200,18 +193,23 @@ def _preemptions(values: _Values, own: frozenset[str], taken: set[str], room: in
         if len(taken) + len(new) > room:
             dimensions, new = dict.fromkeys(dimensions, OTHER), set()
         taken |= new
-        told.append(replace(value, dimensions=dimensions))
+        told.append((value, dimensions))
     yield from _merged(told)
 
 
-def _merged(some: Iterable[Measurement]) -> Iterator[Measurement]:
-    """Return one value for each series, with the sum or the maximum of what shares it."""
-    groups: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
-    for value in some:
-        groups[value.name, *value.dimensions.values()].append(value)
-    for same in groups.values():
-        together = max if _BY_NAME[same[0].name].together == "max" else sum
-        properties: dict[str, float] = defaultdict(int)
-        for name, number in sorted(number for value in same for number in _numbers(value).items()):
-            properties[name] += number
-        yield replace(same[0], value=together(value.value for value in same), properties=dict(properties))
+def _merged(some: Iterable[tuple[Measurement, Mapping[str, str]]]) -> Iterator[Measurement]:
+    """Return one value for each series, with the sum or the maximum of what shares its dimensions."""
+    groups: dict[tuple[str, ...], tuple[Measurement, Mapping[str, str], list[float], dict[str, list[float]]]] = {}
+    for value, dimensions in some:
+        key = (value.name, *dimensions.values())
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = (value, dimensions, [], {})
+        _, _, amounts, properties = group
+        amounts.append(value.value)
+        for name, number in _numbers(value):
+            properties.setdefault(name, []).append(number)
+    for first, dimensions, amounts, properties in groups.values():
+        together = max if _BY_NAME[first.name].together == "max" else sum
+        sums = {name: sum(sorted(numbers)) for name, numbers in sorted(properties.items())}
+        yield replace(first, value=together(amounts), dimensions=dimensions, properties=sums)

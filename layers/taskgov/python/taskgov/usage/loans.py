@@ -12,13 +12,12 @@ idle *is* borrowing, however it came about: Kueue treats it so, and may reclaim 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from taskgov.division import Party, divide
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """What one queue (or cohort with quota of its own) is guaranteed and holds. A limit of None means no limit."""
 
     name: str
@@ -48,8 +47,7 @@ class Account:
         return self.unused if self.lending_limit is None else min(self.unused, self.lending_limit)
 
 
-@dataclass(frozen=True, slots=True)
-class LoanAttribution:
+class LoanAttribution(NamedTuple):
     """How one account stands: its excess is `borrowed + over_quota`, its unused quota `lent + idle`."""
 
     borrowed: int = 0
@@ -67,11 +65,16 @@ def attribute_loans(accounts: Sequence[Account]) -> Mapping[str, LoanAttribution
         (3, 2, 1, 1)
 
     """
-    lendable = {account.name: account.lendable for account in accounts}
-    borrowable = {account.name: account.borrowable for account in accounts}
+    borrowable = {account.name: amount for account in accounts if (amount := account.borrowable)}
+    if not borrowable:
+        return {account.name: attribute_alone(account) for account in accounts}
+    lendable = {account.name: amount for account in accounts if (amount := account.lendable)}
     lent_in_all = min(sum(lendable.values()), sum(borrowable.values()))
     borrowed, lent = apportion(lent_in_all, borrowable), apportion(lent_in_all, lendable)
-    return {account.name: _attribution(account, borrowed[account.name], lent[account.name]) for account in accounts}
+    return {
+        account.name: _attribution(account, borrowed.get(account.name, 0), lent.get(account.name, 0))
+        for account in accounts
+    }
 
 
 def attribute_alone(account: Account) -> LoanAttribution:

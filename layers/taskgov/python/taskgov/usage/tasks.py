@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from operator import is_
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
 from taskgov.kueue.named import named
@@ -72,8 +73,25 @@ class Task:
 def tasks_of(snapshot: Snapshot) -> tuple[Task, ...]:
     """Return every task, the newest first; ties by team and name.
 
-    The order is inferred: the documentation of the Tasks tab names none.
+    The order is inferred: the documentation of the Tasks tab names none. A report and the pages of teams ask for them
+    one after the other: they are made once.
     """
+    asked = snapshot.nodes, snapshot.policy, snapshot.cluster
+    made = _made(snapshot.kueue)
+    known = next((tasks for of, tasks in made if all(map(is_, of, asked))), None)
+    if known is None:
+        known = _tasks(snapshot)
+        made.append((asked, known))
+    return known
+
+
+@once
+def _made(_kueue: KueueObjects) -> list[tuple[tuple[object, ...], tuple[Task, ...]]]:
+    """Return what was made of these objects so far, with what else it was made of."""
+    return []
+
+
+def _tasks(snapshot: Snapshot) -> tuple[Task, ...]:
     read = _read_all(snapshot.kueue)
     beyond = _beyond_quota(snapshot, read)
     short = short_of_nodes(snapshot)
@@ -101,7 +119,7 @@ class _Read:
 
 @once
 def _read_all(kueue: KueueObjects) -> tuple[_Read, ...]:
-    """Return all Workloads; a report and the pages of teams ask for them one after the other."""
+    """Return all Workloads."""
     classes = {priority["metadata"]["name"]: int(priority["value"]) for priority in kueue.priority_classes}
     return tuple(_Read(item, classes) for item in kueue.workloads)
 

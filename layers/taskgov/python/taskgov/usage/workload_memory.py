@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 from taskgov.json_form import DAMAGED
+from taskgov.json_rows import COMPACT, Rows
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject
 from taskgov.snapshot.unreadable import UnreadableObject
@@ -62,22 +63,24 @@ class WorkloadMemory:
         """Return the others."""
         return tuple(record for record in self.records.values() if isinstance(record, UnreadableObject))
 
-    def to_bytes(self) -> bytes:
-        """Return the document: the same memory gives the same bytes."""
-        document = {
+    def to_bytes(self, rows: Rows[WorkloadFacts] | None = None) -> bytes:
+        """Return the document: the same memory gives the same bytes. With `rows`, only new records are converted."""
+        head = {
             "form": FORM,
             "eksArn": self.eks_arn,
             "apiVersion": self.api_version,
             "resourceVersion": self.resource_version,
             "listedAt": self.listed_at.isoformat(),
-            "workloads": list(map(_row, self.facts())),
-            "unreadable": [
-                (*key, odd.name, odd.because, odd.namespace)
-                for key, odd in self.records.items()
-                if isinstance(odd, UnreadableObject)
-            ],
         }
-        return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), compresslevel=1, mtime=0)
+        known = ((key, record) for key, record in self.records.items() if isinstance(record, WorkloadFacts))
+        odd = [
+            (*key, odd.name, odd.because, odd.namespace)
+            for key, odd in self.records.items()
+            if isinstance(odd, UnreadableObject)
+        ]
+        members = {"workloads": (rows or rows_of_facts()).to_json(known), "unreadable": _compact(odd)}
+        text = _compact(head)[:-1] + "".join(f',"{name}":{member}' for name, member in members.items()) + "}"
+        return gzip.compress(text.encode(), compresslevel=1, mtime=0)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -101,6 +104,15 @@ def record_of(item: KubernetesObject, owner_of: OwnerOf) -> Record:
     """Return what is kept of a Workload as the reader gives it."""
     because = fault_of("Workload", item)
     return facts_with_attempt(item, owner_of) if because is None else UnreadableObject.of("Workload", item, because)
+
+
+def rows_of_facts() -> Rows[WorkloadFacts]:
+    """Return the rows of a new document, for `WorkloadMemory.to_bytes`."""
+    return Rows(_row)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=COMPACT)
 
 
 def _row(facts: WorkloadFacts) -> tuple[Any, ...]:

@@ -36,6 +36,8 @@ class Course:
     def take(self, facts: WorkloadFacts) -> None:
         """Apply a state of a Workload."""
         seen, known = facts.attempt, self.tracked.get(facts.uid)
+        if known is not None and known.state is facts:
+            return
         if seen is None or (known and (seen.latest < known.latest or known.attempt.end == End.FINISHED)):
             return
         now = self._first(facts, seen) if known is None else self._next(facts, seen, known)
@@ -43,7 +45,7 @@ class Course:
             now = replace(now, ended=_at(seen.finished), end=End.FINISHED, reason=seen.finished_why)
             self.ended.append(now)
         self.tracked[facts.uid] = Tracked(
-            facts.namespace, facts.name, now, seen.latest, dict(seen.evictions), seen.past_seconds
+            facts.namespace, facts.name, now, seen.latest, dict(seen.evictions), seen.past_seconds, facts
         )
 
     def miss(self, uid: str) -> None:

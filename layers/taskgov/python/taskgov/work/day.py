@@ -17,7 +17,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final, Self
 
@@ -151,7 +151,7 @@ def attempt_data(attempt: Attempt) -> dict[str, Any]:
         "kind": attempt.kind,
         "priorityClass": attempt.priority_class,
         "priority": attempt.priority,
-        "held": [list(astuple(held)) for held in attempt.held],
+        "held": [[held.instance_type, held.resource, held.amount] for held in attempt.held],
         "maximumExecutionTimeSeconds": attempt.max_seconds,
         "created": stamp(attempt.created),
         "queued": stamp(attempt.queued),
@@ -192,9 +192,13 @@ def standing_data(standing: Standing) -> dict[str, Any]:
     return {
         "at": stamp(standing.at),
         "whole": standing.whole,
-        "lines": [[*place, *astuple(line)] for place, line in sorted(standing.lines.items())],
+        "lines": [[*place, *_amounts(line)] for place, line in sorted(standing.lines.items())],
         "capacity": [[*kind, amount] for kind, amount in sorted(standing.capacity.items())],
     }
+
+
+def _amounts(line: Line) -> tuple[int, ...]:
+    return line.guaranteed, line.used, line.borrowed, line.lent, line.over_quota, line.waiting
 
 
 def standing_of(data: Mapping[str, Any]) -> Standing:

@@ -13,7 +13,9 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from taskgov.json_form import DAMAGED
+from taskgov.json_rows import COMPACT, Rows
 from taskgov.scheduling.instants import Instant
+from taskgov.usage.workload_facts import WorkloadFacts
 from taskgov.work.attempt import Attempt
 from taskgov.work.day import Day, attempt_data, attempt_of, moment, stamp, standing_data, standing_of
 from taskgov.work.standing import Standing
@@ -35,6 +37,8 @@ class Tracked:
     """Reason -> number of evictions, as counted by Kueue (`status.schedulingStats`)."""
     past_seconds: int | None = None
     """Total seconds of its earlier admissions, as counted by Kueue (`accumulatedPastExecutionTimeSeconds`)."""
+    state: WorkloadFacts | None = field(default=None, repr=False, compare=False)
+    """The state that it was made of, in this process only. The same object says nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,18 @@ class WorkMemory:
     written_at: datetime | None = None
     """When day files were last written."""
 
-    def to_bytes(self) -> bytes:
-        """Return the document. Equal memories give equal bytes."""
-        document = {
+    def to_bytes(self, rows: Rows[Tracked] | None = None) -> bytes:
+        """Return the document. Equal memories give equal bytes. With `rows`, only new records are converted."""
+        head = {
             "form": FORM,
             "at": self.at and stamp(self.at),
             "writtenAt": self.written_at and stamp(self.written_at),
             "standing": self.standing and standing_data(self.standing),
             "unwritten": [*self.unwritten.lines()],
-            "tracked": [_row(tracked) for tracked in self.tracked.values()],
         }
-        return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), compresslevel=1, mtime=0)
+        tracked = (rows or rows_of_tracked()).to_json(self.tracked.items())
+        text = f'{json.dumps(head, separators=COMPACT)[:-1]},"tracked":{tracked}}}'
+        return gzip.compress(text.encode(), compresslevel=1, mtime=0)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -79,6 +84,11 @@ class WorkMemory:
             )
         except DAMAGED as error:
             raise ValueError(f"it is not a memory of work ({type(error).__name__})") from error
+
+
+def rows_of_tracked() -> Rows[Tracked]:
+    """Return the rows of a new document, for `WorkMemory.to_bytes`."""
+    return Rows(_row)
 
 
 def _row(tracked: Tracked) -> list[Any]:
