@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgov.futures import Change, Job, Jobs, Setting, Starts, accepts, replay
+from taskgov.futures import Change, Held, Job, Jobs, Setting, Starts, accepts, replay
 from taskgov.scheduling.instants import SECOND
-from taskgov.scheduling.objects import PodSet, Workload
+from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
 from taskgov_explain.exact_starts import exact_starts
 from tests.futures.worlds import Family, draw, draw_changes
 
@@ -80,6 +81,16 @@ def test_a_replay_until_a_moment_leaves_open_who_still_runs() -> None:
     assert replay(setting, jobs, until=5 * SECOND).stays == [(0, 0, None, False)]
     assert replay(setting, jobs).stays == [(0, 0, 10 * SECOND, False), (1, 11 * SECOND, 21 * SECOND, False)]
     assert replay(setting, jobs).first() == {0: 0, 1: 11 * SECOND}
+
+
+def test_a_running_job_without_time_left_ends_before_anybody_is_considered() -> None:
+    setting, jobs = _alone()
+    ends, waits = jobs.jobs
+    usage = {"gpu": ends.workload.pod_sets[0].requests[0][1]}
+    held = Held(Admission("q0", (PodSetAdmission("main", 1, {"gpu": "f0"}, usage),)), -SECOND)
+    full = Jobs([replace(ends, held=held, remaining=0), replace(waits, arrival=0)])
+    assert courses(replay(setting, full)) == courses(exact_starts(setting, full))
+    assert replay(setting, full).first() == {0: 0, 1: 0}
 
 
 def test_two_jobs_of_one_key_are_refused() -> None:

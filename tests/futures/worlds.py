@@ -152,7 +152,7 @@ def _jobs(chance: random.Random, queues: int, family: Family) -> list[Job]:
         run_time = chance.randint(1, 60)
         held, remaining = None, None
         if runs:
-            held, remaining = _held(chance, workload, family), chance.randint(1, run_time) * SECOND
+            held, remaining = _held(chance, workload, family), chance.randint(0, run_time) * SECOND
         jobs.append(Job(workload, arrival * SECOND, run_time * SECOND, held, remaining))
     return jobs
 

@@ -73,19 +73,20 @@ class _Replay(Cycles):
         return self._starts(now)
 
     def _due(self, now: Instant) -> dict[Tree, None]:
-        """Do what is due: ends, then arrivals and changes, then checks of the inadmissible; return whom it concerns.
+        """Do what is due: arrivals, ends, changes, then checks of the inadmissible; return whom it concerns.
 
-        Ends of jobs that were preempted meanwhile may be left among them.
+        A running job that has no time left ends as it arrives. Ends of jobs that were preempted meanwhile may be left
+        among them.
         """
         arrivals, ends, looks = self.jobs.arrivals, self.ends, self.looks
         touched: dict[Tree, None] = {}
+        while self.arrived < len(arrivals) and arrivals[self.arrived][0] == now:
+            touched[self._arrive(arrivals[self.arrived][1], now)] = None
+            self.arrived += 1
         while ends and ends[0][0] == now:
             _, number, rank = heappop(ends)
             if self.number_of[rank] == number:
                 touched[self._end(rank, now)] = None
-        while self.arrived < len(arrivals) and arrivals[self.arrived][0] == now:
-            touched[self._arrive(arrivals[self.arrived][1], now)] = None
-            self.arrived += 1
         while self.changes and self.changes[-1].at == now:
             self.news()
             self.taking.forget()
