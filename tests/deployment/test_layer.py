@@ -48,6 +48,7 @@ USED_ELSEWHERE: Mapping[str, str] = {
     "taskgov.allocation.planner.row_sources": "the sources of a plan's numbers; `taskgov explain` shows them",
     "taskgov.allocation.projection.model_of": "the model as a plan's path begins with it; explanations ask it",
     "taskgov.estimates.drawing.waits_of": "the waits of one job alone, by which the method is measured",
+    "taskgov.usage.cluster_usage.leading_usage": "the usage that tables of `taskgov status` show",
     "taskgov.work.standing.whole_ones": "plays back what is kept as changes, for readers of the record of work",
     "taskgov.hyperpod.names.namespace_of_local_queue": "the inverse of `local_queue_of`, beside it",
 }

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from taskgov.futures.asks import Amounts, Search
-    from taskgov.futures.kinds import Kind
-    from taskgov.futures.queues import Queue
+    from taskgov.futures.queues import Kind, Queue
 
     After = Callable[[Queue, Sequence[int], Amounts], tuple[bool, bool]]
     """Says of victims whether one is of the queue itself, and whether it would borrow once they have left."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from taskgov.futures.asks import Search
-from taskgov.futures.kinds import NOBODY, Kind, Tree
 from taskgov.futures.one_place import OnePlace
-from taskgov.futures.queues import ENDLESS, Queue
+from taskgov.futures.queues import ENDLESS, NOBODY, Kind, Queue, Tree
 from taskgov.scheduling.demand import demand_of, total
 from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.objects import NEVER, ClusterQueue, Cohort, flavor_resource, resource_of

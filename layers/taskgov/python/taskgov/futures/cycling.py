@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.futures.choosing import Chooser
-from taskgov.futures.kinds import NOBODY
+from taskgov.futures.queues import NOBODY
 from taskgov.futures.standing import Scan, Standing
 from taskgov.futures.taking import Preemptor
 from taskgov.scheduling.assignment import FIT, NO_FIT
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from taskgov.futures.asks import Amounts
-    from taskgov.futures.kinds import Kind, Tree
-    from taskgov.futures.queues import Queue
+    from taskgov.futures.queues import Kind, Queue, Tree
     from taskgov.scheduling.instants import Instant
 
 _NOTHING_TO_CHOOSE: Final = Scan((), 0, 0)

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from taskgov.futures.asks import Amounts
-    from taskgov.futures.kinds import Kind
-    from taskgov.futures.queues import Queue, Running
+    from taskgov.futures.queues import Kind, Queue, Running
 
 
 class FairTaking(Taking):
@@ -122,7 +121,9 @@ class _Search:
                 continue
             allowed = judged.get(held)
             if allowed is None:
-                allowed = judged[held] = mine <= target.share_without(held) if self.final else mine < before
+                target.remove(held)
+                allowed = judged[held] = mine <= target.share() if self.final else mine < before
+                target.add(held)
             if allowed:
                 self.at[target] = number
                 return self._take(target, candidates)
@@ -150,4 +151,8 @@ class _Search:
 
     def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
-        return self.queue.has_room_for(self.preemptor.asks)
+        queue, asks = self.queue, self.preemptor.asks
+        queue.remove(asks)
+        answer = queue.fits(asks)
+        queue.add(asks)
+        return answer

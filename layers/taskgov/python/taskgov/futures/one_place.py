@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 class OnePlace(Queue):
     """A queue where everybody requests one and the same flavor and resource: the same answers, sooner."""
 
-    __slots__ = ()
     plain: ClassVar[bool] = True
 
     def fits(self, asks: Amounts) -> bool:
@@ -68,10 +67,6 @@ class OnePlace(Queue):
     def share_with(self, asks: Amounts) -> float:
         """Return the dominant resource share with an amount in addition to what the queue uses."""
         return self._share(self.used[0] + asks[0][1])
-
-    def share_without(self, held: Amounts) -> float:
-        """Return the dominant resource share without an amount that the queue uses."""
-        return self._share(self.used[0] - held[0][1])
 
     def stays_within(self, asks: Amounts, mask: int) -> bool:
         """Return whether the queue with an amount in addition stays within its own quota."""

@@ -9,49 +9,68 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from taskgov.futures.kinds import NOBODY
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from taskgov.futures.asks import Amounts
+    from taskgov.futures.asks import Amounts, Search
     from taskgov.futures.jobs import Shape
-    from taskgov.futures.kinds import Kind, Tree
     from taskgov.scheduling.objects import ClusterQueue
 
 ENDLESS: Final = 2**62
 """In the place of a limit that is not set."""
+NOBODY: Final = -1
 Running = tuple[int, int, int, int]
 """Priority, moment of the reservation (negative), place by UID, rank: Kueue's order of a queue's candidates."""
 INFINITE: Final = 2.0**600
 """Lifts shares of borrowers without weight above all others, exactly."""
 
 
+class Kind:
+    """Jobs of one queue of equal shape and priority. While it is `marked`, none of them is in line."""
+
+    __slots__ = ("anyhow", "asks", "heap", "marked", "may_preempt", "offered", "priority", "queue", "searches", "size")
+
+    def __init__(self, queue: Queue, priority: int) -> None:
+        self.queue = queue
+        self.priority = priority
+        self.asks: Amounts | None = None  # what one of them requests, where there is nothing to choose
+        self.searches: tuple[Search, ...] = ()
+        """The searches that choose flavors; with neither, it can never have what it requests."""
+        self.anyhow = False
+        """Whether the queue's rules may free anything by preemption."""
+        self.may_preempt = 0  # the places that preemption could free, as bits
+        self.heap: list[int] = []
+        self.offered = NOBODY
+        """Who of them stands in the queue's line."""
+        self.size = 0
+        self.marked = False
+
+
+class Tree:
+    """A cohort with its queues, or a queue on its own: those who lend to one another."""
+
+    __slots__ = ("active", "changed", "due", "lendable", "marked", "notified", "queues", "subtree", "used")
+
+    def __init__(self, places: int) -> None:
+        self.queues: list[Queue] = []
+        self.subtree = [0] * places
+        self.used = [0] * places
+        self.lendable = [0] * places
+        """What the whole tree has of a place's resource, over all flavors."""
+        self.active = 0
+        """How many jobs are in line in open queues."""
+        self.changed: dict[Queue, None] = {}
+        """The queues whose usage has changed since `Taking.borrowing` was last asked."""
+        self.marked: dict[Queue, None] = {}
+        """The queues in which somebody is inadmissible."""
+        self.notified = False
+        """Whether room was freed since its inadmissible jobs were last reconsidered."""
+        self.due = False
+        """Whether they will be reconsidered at a planned time."""
+
+
 class Queue:
     """One ClusterQueue: its quota and usage, who runs and who waits."""
-
-    __slots__ = (
-        "active",
-        "alone",
-        "counted",
-        "generation",
-        "kinds",
-        "limit",
-        "line",
-        "local",
-        "marked",
-        "nominal",
-        "number",
-        "open",
-        "potential",
-        "room",
-        "running",
-        "spec",
-        "sticky",
-        "tree",
-        "used",
-        "waits",
-    )
 
     def __init__(self, spec: ClusterQueue, tree: Tree, number: int, places: int, waits: list[Kind | None]) -> None:
         self.spec = spec
@@ -196,26 +215,12 @@ class Queue:
         self.remove(asks)
         return share
 
-    def share_without(self, held: Amounts) -> float:
-        """Return the dominant resource share without amounts that the queue uses."""
-        self.remove(held)
-        share = self.share()
-        self.add(held)
-        return share
-
     def stays_within(self, asks: Amounts, mask: int) -> bool:
         """Return whether the queue with amounts in addition exceeds its own quota of no place of `mask`."""
         self.add(asks)
         within = not self.exceeds(mask)
         self.remove(asks)
         return within
-
-    def has_room_for(self, asks: Amounts) -> bool:
-        """Return whether amounts fit that are already counted as used."""
-        self.remove(asks)
-        fits = self.fits(asks)
-        self.add(asks)
-        return fits
 
     # Who waits
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from taskgov.futures.jobs import Jobs
-    from taskgov.futures.kinds import Tree
+    from taskgov.futures.queues import Tree
     from taskgov.futures.setting import Change, Setting
     from taskgov.scheduling.instants import Instant
 

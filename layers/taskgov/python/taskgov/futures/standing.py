@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.futures.counting import Count
 from taskgov.futures.fair_taking import FairTaking
-from taskgov.futures.kinds import NOBODY
+from taskgov.futures.queues import NOBODY
 from taskgov.futures.taking import ClassicalTaking
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from taskgov.futures.asks import Amounts
     from taskgov.futures.choosing import Tried
     from taskgov.futures.jobs import Jobs
-    from taskgov.futures.kinds import Tree
-    from taskgov.futures.queues import Queue, Running
+    from taskgov.futures.queues import Queue, Running, Tree
     from taskgov.futures.setting import Setting
     from taskgov.scheduling.instants import Instant
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from taskgov.futures.asks import Amounts
-    from taskgov.futures.kinds import Kind, Tree
-    from taskgov.futures.queues import Queue, Running
+    from taskgov.futures.queues import Kind, Queue, Running, Tree
     from taskgov.scheduling.config import ManagerConfig
 
 Place = tuple[float, bool, int, int, int, int]

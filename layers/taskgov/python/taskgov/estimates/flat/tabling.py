@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.queue_now import Scene
     from taskgov.estimates.requests import Request
     from taskgov.estimates.run_times import Prospect, RunTimes
-    from taskgov.futures.kinds import Kind, Tree
-    from taskgov.futures.queues import Queue
+    from taskgov.futures.queues import Kind, Queue, Tree
 
 PLACE: Final = 0
 """The only flavor and resource."""
