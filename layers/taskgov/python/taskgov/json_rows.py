@@ -1,4 +1,4 @@
-"""The JSON of many records, of which few change from one document to the next: each record is written once."""
+"""The JSON of many records when few of them change from one document to the next: each record is written once."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable
@@ -9,7 +9,7 @@ COMPACT: Final = (",", ":")
 
 
 class Rows(Generic[Record]):
-    """Remembers the JSON of the records of the last document, by key and by the identity of the object.
+    """Keeps the JSON of the records of the last document, by key and by the identity of the object.
 
     Records must be immutable. The text is exactly that of `json.dumps` for a list of all rows.
     """

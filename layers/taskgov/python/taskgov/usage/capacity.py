@@ -92,8 +92,9 @@ def capacities_of(usage: Usage, offers: Offers, places: Iterable[Place]) -> tupl
 def _capacity(offers: Offers, place: Place, guaranteed: int) -> Capacity:
     instance_type, resource = place
     nodes = offers.nodes.get(instance_type, [])
-    healthy = [node for node in nodes if node_fault(node) is None]
-    unhealthy = [node for node in nodes if node_fault(node) is not None]
+    healthy, unhealthy = [], []
+    for node in nodes:
+        (healthy if node_fault(node) is None else unhealthy).append(node)
     return Capacity(
         instance_type=instance_type,
         resource=resource,

@@ -33,7 +33,7 @@ _POD: Final = (
 _CONTAINERS: Final = ("initContainers", "containers")
 _CONTAINER: Final = ("name", "resources", "restartPolicy", "ports")
 MOST_SHARED: Final = 10_000
-"""Different parts that are remembered to be shared."""
+"""Different parts that are kept to be shared."""
 
 
 def kept(item: Any, trim: Callable[[KubernetesObject], KubernetesObject]) -> KubernetesObject:
