@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from taskgov.adapters.kubernetes.trimming import kept, trimmed, trimmed_node, trimmed_workload
+from taskgov.adapters.kubernetes.trimming import Shared, kept, trimmed, trimmed_node, trimmed_workload
 from taskgov.scheduling import KueueModel
 from taskgov.snapshot.forms import UNTRIMMED, fault_of
 from tests.scheduling.builders import a_job
@@ -54,3 +54,19 @@ def test_what_the_scheduling_model_does_not_follow_is_kept_so_that_it_is_named()
     }
     assert trim.not_modelled == whole.not_modelled
     assert SECRET not in str(trimmed_workload(job))
+
+
+def test_equal_pod_sets_of_workloads_are_one_object_and_others_are_not() -> None:
+    def a_workload(name: str, gpus: int | str) -> dict[str, Any]:
+        container = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": gpus}}}
+        pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container]}}}
+        return {"metadata": {"name": name}, "spec": {"queueName": "q", "podSets": [pods]}}
+
+    requests: tuple[int | str, ...] = (1, 1, "1", True)
+    items = [a_workload(f"w-{number}", gpus) for number, gpus in enumerate(requests)]
+    shared = Shared()
+    trimmed = [trimmed_workload(item, shared=shared) for item in items]
+    assert trimmed == [trimmed_workload(item) for item in items]
+    first, same, text, other = (item["spec"]["podSets"][0] for item in trimmed)
+    assert first is same
+    assert len({id(first), id(text), id(other)}) == 3

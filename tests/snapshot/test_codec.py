@@ -6,7 +6,7 @@ import pytest
 
 from taskgov.findings import Finding, Severity
 from taskgov.hyperpod.model import ResourceSharingConfig
-from taskgov.snapshot.codec import snapshot_form, snapshot_from_json, snapshot_sha256, snapshot_to_json
+from taskgov.snapshot.codec import PART, snapshot_form, snapshot_from_json, snapshot_sha256, snapshot_to_json
 from taskgov.snapshot.model import (
     BudgetUse,
     ClusterFacts,
@@ -133,3 +133,15 @@ def test_members_that_a_snapshot_does_not_have_are_given_beside_it() -> None:
 def test_what_is_no_snapshot_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match="Snapshot"):
         snapshot_from_json(text)
+
+
+@pytest.mark.parametrize("workloads", [0, 1, PART, PART + 1])
+def test_a_snapshot_is_written_in_parts_as_it_would_be_at_once(workloads: int) -> None:
+    some = tuple(
+        {"metadata": {"name": f"w-{number}", "labels": {"b": "1", "a": "\ud800"}}} for number in range(workloads)
+    )
+    kueue = KueueObjects(workloads=some, cohorts=({"spec": {}, "metadata": {"name": "c"}},), manager_image="image")
+    data = {**snapshot_form().data(replace(full(), kueue=KueueObjects()), without_defaults=True)}
+    data["kueue"] = {"cohorts": kueue.cohorts, "managerImage": "image", **({"workloads": some} if some else {})}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert snapshot_to_json(replace(full(), kueue=kueue)) == text.encode(errors="replace")

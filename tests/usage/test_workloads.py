@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from taskgov.scheduling.reasons import preempted_message
-from taskgov.usage.workload_facts import facts_of_all
+from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.workload_facts import FollowedKueue, facts_in, facts_of_all, waiting_for
 from taskgov.usage.workloads import TeamPending, pending_by_team, preemptions_of
 
 NINE = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -71,6 +72,22 @@ def test_waiting_is_counted_by_team_with_what_is_asked_for() -> None:
 )
 def test_what_holds_quota_or_is_done_does_not_wait(workload: dict[str, Any]) -> None:
     assert pending_by_team(facts_of_all([workload])) == ()
+
+
+def test_what_waits_is_found_as_by_reading_all_of_each_workload() -> None:
+    kinds = ("QuotaReserved", "Finished", "Admitted")
+    some: list[tuple[dict[str, Any], ...]] = [(condition(kind, true=true),) for kind in kinds for true in (True, False)]
+    some += [(), (condition("QuotaReserved"), condition("QuotaReserved", true=False))]
+    selected = {"node.kubernetes.io/instance-type": "ml.g5.8xlarge"}
+    for active in (True, False, None):
+        for selector in (selected, {}, None):
+            for conditions in some:
+                item = a_workload("w", *conditions, active=active)
+                item["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = selector
+                kueue = KueueObjects(workloads=(item,))
+                (facts,) = facts_in(kueue)
+                wanted = {("team-a", kind) for kind in facts.wanted_types if facts.waiting_since is not None}
+                assert waiting_for(kueue) == waiting_for(FollowedKueue(facts=(facts,))) == wanted
 
 
 def test_a_preempted_workload_waits_since_its_eviction() -> None:

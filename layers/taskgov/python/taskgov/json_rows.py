@@ -1,4 +1,4 @@
-"""The JSON of many records that hardly change from one document to the next: each record is written once."""
+"""The JSON of many records when few of them change from one document to the next: each record is written once."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable

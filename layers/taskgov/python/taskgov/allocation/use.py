@@ -12,8 +12,7 @@ from taskgov.snapshot.model import KueueObjects, Node, Snapshot
 from taskgov.snapshot.threads import Threads
 from taskgov.snapshot.use_memory import Place, UseNow
 from taskgov.usage.quota_usage import usage_in
-from taskgov.usage.workload_facts import facts_in
-from taskgov.usage.workloads import waiting_for
+from taskgov.usage.workload_facts import waiting_for
 
 
 def use_now(snapshot: Snapshot) -> UseNow:
@@ -41,7 +40,7 @@ def _used(kueue: KueueObjects) -> Mapping[Place, Vector]:
 
 def waiting_places(snapshot: Snapshot, use: UseNow) -> frozenset[Place]:
     """Return the places for which work waits; work that names no instance type waits for all of its team's."""
-    waiting = waiting_for(facts_in(snapshot.kueue))
+    waiting = waiting_for(snapshot.kueue)
     return frozenset(place for place in use.instances if place in waiting or (place[0], "") in waiting)
 
 

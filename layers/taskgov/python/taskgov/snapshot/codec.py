@@ -9,13 +9,17 @@ import hashlib
 import json
 from dataclasses import fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.json_form import KeptForm, member_of
 from taskgov.snapshot.model import KueueObjects, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+PART: Final = 500
+"""Objects of a list that are written at once."""
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
@@ -36,7 +40,34 @@ def _canonical(snapshot: Snapshot, data_of: "Callable[..., Any]", named: "Callab
     }
     if kueue:
         data["kueue"] = kueue
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # Written part by part: the whole as text, beside the bytes, would be as large again.
+    written = BytesIO()
+    for number, (name, value) in enumerate(sorted(data.items())):
+        written.write(b"," if number else b"{")
+        _write(written, name, value)
+    written.write(b"}")
+    return written.getvalue()
+
+
+def _write(to: BytesIO, name: str, value: Any) -> None:
+    """Write a member of an object."""
+    to.write(_compact(name) + b":")
+    if name == "kueue":
+        for number, (kind, objects) in enumerate(sorted(value.items())):
+            to.write(b"," if number else b"{")
+            _write(to, kind, objects)
+        to.write(b"}")
+    elif isinstance(value, list | tuple):
+        for begin in range(0, len(value), PART):
+            to.write(b"," if begin else b"[")
+            to.write(_compact(value[begin : begin + PART])[1:-1])
+        to.write(b"]" if value else b"[]")
+    else:
+        to.write(_compact(value))
+
+
+def _compact(value: Any) -> bytes:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return text.encode(errors="replace")  # half a surrogate pair, in a field that nobody reads, must not fail the write
 
 

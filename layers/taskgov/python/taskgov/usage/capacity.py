@@ -100,9 +100,10 @@ def capacities_of(usage: Usage, offers: Offers, leading: set[Place]) -> Iterator
 
 def _capacity(place: Place, guaranteed: int, offers: Offers) -> Capacity:
     instance_type, resource = place
-    nodes = offers.nodes.get(instance_type, [])
-    healthy = [node for node in nodes if node_fault(node) is None]
-    unhealthy = [node for node in nodes if node_fault(node) is not None]
+    healthy: list[Node] = []
+    unhealthy: list[Node] = []
+    for node in offers.nodes.get(instance_type, []):
+        (healthy if node_fault(node) is None else unhealthy).append(node)
     return Capacity(
         instance_type=instance_type,
         resource=resource,

@@ -227,9 +227,12 @@ def _line(holder: _Holder, key: FlavorResource, account: Account, loans: LoanAtt
     )
 
 
+_NO_QUOTA: Final = Quota(nominal=0, borrowing_limit=0)
+
+
 def _account(holder: _Holder, key: FlavorResource) -> Account:
     """Return the account of a quota; where an instance type was taken from the queue, what still runs has none."""
-    quota = holder.quotas.get(key, Quota(nominal=0, borrowing_limit=0))
+    quota = holder.quotas.get(key, _NO_QUOTA)
     return Account(holder.name, quota.nominal, holder.used.get(key, 0), quota.borrowing_limit, quota.lending_limit)
 
 

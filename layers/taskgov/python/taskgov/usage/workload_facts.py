@@ -5,6 +5,7 @@ Workloads themselves gets the same records from `facts_in`, so that both see the
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -101,7 +102,7 @@ class WorkloadFacts:
     @property
     def team(self) -> str:
         """The team of its namespace; a namespace that HyperPod did not make is a team of its own name."""
-        return names.team_of_namespace(self.namespace) or self.namespace
+        return _team_of(self.namespace)
 
     @property
     def accelerators(self) -> int:
@@ -112,6 +113,10 @@ class WorkloadFacts:
     def wanted_types(self) -> frozenset[str]:
         """The instance types that its pods name; "" for pods that name none."""
         return frozenset(pods.instance_type or "" for pods in self.asks)
+
+
+def _team_of(namespace: str) -> str:
+    return names.team_of_namespace(namespace) or namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +142,43 @@ def facts_in(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
     return kueue.facts if isinstance(kueue, FollowedKueue) else facts_of_all(kueue.workloads)
 
 
+def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
+    """Return for which instance type work of which team waits; "" where any type would do.
+
+    A run needs nothing else of most workloads: they are not read for this.
+    """
+    if isinstance(kueue, FollowedKueue):
+        waiting = (facts for facts in kueue.facts if facts.waiting_since is not None)
+        return frozenset((facts.team, wanted) for facts in waiting for wanted in facts.wanted_types)
+    return frozenset(
+        (_team_of(namespace_of(item)), _selected_type(pod_set) or "")
+        for item in kueue.workloads
+        if _waits(item)
+        for pod_set in (item.get("spec") or {}).get("podSets") or ()
+    )
+
+
+def _waits(item: KubernetesObject) -> bool:
+    """Return whether a Workload waits, without reading all of its conditions."""
+    statuses = {one["type"]: one["status"] for one in (item.get("status") or {}).get("conditions") or ()}
+    return _is_waiting(item.get("spec") or {}, {kind for kind, status in statuses.items() if status == "True"})
+
+
+def _is_waiting(spec: KubernetesObject, true: AbstractSet[str]) -> bool:
+    """Return whether a Workload has no quota reservation, and is neither finished nor deactivated."""
+    return spec.get("active") is not False and not true & {"QuotaReserved", "Finished"}
+
+
 def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, ...]:
     """Return what is known of these Workloads."""
     return tuple(map(facts_of, workloads))
 
 
 def facts_of(item: KubernetesObject) -> WorkloadFacts:
-    """Read a Workload that has the form of its kind (`taskgov.snapshot.forms`).
-
-    One waits that has no quota reservation, and is neither finished nor deactivated.
-    """
+    """Read a Workload that has the form of its kind (`taskgov.snapshot.forms`)."""
     metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
     true = true_conditions(status)
-    waits = spec.get("active") is not False and not true.keys() & {"QuotaReserved", "Finished"}
+    waits = _is_waiting(spec, true.keys())
     evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
     since = evicted.since if evicted else instant(metadata.get("creationTimestamp"))
     owner = owner_of(item)
@@ -191,8 +220,13 @@ def _asked_by_shape(shape: bytes) -> tuple[PodsAsked, ...]:
 def _asked(pod_set: KubernetesObject) -> PodsAsked:
     """Read a pod set as it is written: what the cluster adds to its pods or excludes of them is not known here."""
     pod = (pod_set.get("template") or {}).get("spec") or {}
-    instance_type = (pod.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL)
-    return PodsAsked(instance_type, pod_set.get("count", 1), tuple(sorted(pod_requests(pod).items())))
+    return PodsAsked(_selected_type(pod_set), pod_set.get("count", 1), tuple(sorted(pod_requests(pod).items())))
+
+
+def _selected_type(pod_set: KubernetesObject) -> str | None:
+    pod = (pod_set.get("template") or {}).get("spec") or {}
+    selected: str | None = (pod.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL)
+    return selected
 
 
 def _past_seconds(status: KubernetesObject) -> float | None:

@@ -83,16 +83,6 @@ def pending_by_team(workloads: Iterable[WorkloadFacts]) -> tuple[TeamPending, ..
     )
 
 
-def waiting_for(workloads: Iterable[WorkloadFacts]) -> frozenset[tuple[str, str]]:
-    """Return for which instance type work of which team waits; "" where any type would do."""
-    return frozenset(
-        (workload.team, instance_type)
-        for workload in workloads
-        if workload.waiting_since is not None
-        for instance_type in workload.wanted_types
-    )
-
-
 def preemptions_of(workloads: Iterable[WorkloadFacts]) -> tuple[Preemption, ...]:
     """Return every preemption that the workloads' conditions show, oldest first."""
     found = (_preemption(workload, workload.preempted) for workload in workloads if workload.preempted)

@@ -3,12 +3,14 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
 from taskgov.adapters.kubernetes.trimming import (
+    Shared,
     kept,
     trimmed,
     trimmed_limit_range,
@@ -70,7 +72,7 @@ def read_kueue(api: Requests, version: str, served: frozenset[str], *, with_work
         cluster_queues=all_of("clusterqueues"),
         local_queues=all_of("localqueues"),
         priority_classes=all_of("workloadpriorityclasses"),
-        workloads=all_of("workloads", trimmed_workload) if with_workloads else (),
+        workloads=all_of("workloads", partial(trimmed_workload, shared=Shared())) if with_workloads else (),
         limit_ranges=_as_far_as_allowed(lambda: limit_ranges(api)),
         runtime_classes=_as_far_as_allowed(lambda: runtime_classes(api)),
         manager_image=image,

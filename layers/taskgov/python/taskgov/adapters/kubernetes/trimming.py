@@ -4,6 +4,7 @@ A pod template may carry kilobytes of commands and environment, with secrets amo
 stored. Objects keep the API's own form.
 """
 
+import marshal
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ _POD: Final = (
 )
 _CONTAINERS: Final = ("initContainers", "containers")
 _CONTAINER: Final = ("name", "resources", "restartPolicy", "ports")
+MOST_SHARED: Final = 10_000
+"""Different parts that are kept to be shared."""
 
 
 def kept(item: Any, trim: Callable[[KubernetesObject], KubernetesObject]) -> KubernetesObject:
@@ -54,13 +57,30 @@ def trimmed_node(node: KubernetesObject) -> KubernetesObject:
     }
 
 
-def trimmed_workload(workload: KubernetesObject, also: str = "") -> KubernetesObject:
+class Shared:
+    """Gives equal parts of objects as one object: tens of thousands of workloads have few different pod sets."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def one(self, part: Any) -> Any:
+        """Return the first part that was equal to this one, in the order of its members too."""
+        key = marshal.dumps(part, 2)  # a version that depends on the values alone
+        if len(self._known) < MOST_SHARED:
+            return self._known.setdefault(key, part)
+        return self._known.get(key, part)
+
+
+def trimmed_workload(workload: KubernetesObject, also: str = "", shared: Shared | None = None) -> KubernetesObject:
     """Keep a workload's queue, priority, status, and of its pods what they need and where they may go.
 
-    With `also`, the value of this annotation or label is kept as an annotation: of the workload, else of its pods.
+    With `also`, the value of this annotation or label is kept as an annotation: of the workload, else of its pods. With
+    `shared`, equal pod sets of several workloads are one object.
     """
     spec = workload["spec"]
     pod_sets = [_pod_set(pod_set) for pod_set in spec.get("podSets", ())]
+    if shared is not None:
+        pod_sets = [shared.one(pod_set) for pod_set in pod_sets]
     small = {**trimmed(workload), "spec": {**spec, "podSets": pod_sets}}
     value = _named_by(workload, also) if also else None
     if value is None:
