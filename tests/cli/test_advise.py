@@ -215,3 +215,44 @@ def test_preemption_is_written_where_it_changes() -> None:
     assert document.scheduler_config is not None
     assert document.scheduler_config.fair_share == "Disabled"
     assert [team.quota.preempt_team_tasks for team in document.teams if team.quota] == ["Never"] * 5
+
+
+LIMITED = """  - name: absolute
+    quota:
+      ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 2}]
+      ResourceSharingConfig:
+        {Strategy: LendAndBorrow, AbsoluteBorrowLimits: [{InstanceType: ml.g5.8xlarge, Count: 3}]}
+  - name: guest
+    quota:
+      ComputeQuotaResources: []
+      ResourceSharingConfig:
+        {Strategy: LendAndBorrow, AbsoluteBorrowLimits: [{InstanceType: ml.g5.8xlarge, Count: 1}]}
+  - {name: elsewhere, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 1}]}}
+  - {name: other, quota: {ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 2}]}}
+"""
+
+
+def test_absolute_limits_are_simulated_and_teams_without_the_type_keep_their_limit() -> None:
+    begun = ground_of((HEAD + "teams:\n" + LIMITED).encode(), "ml.g5.8xlarge", 4)
+    candidate = Candidate(Rule.TODAY, 500)
+    terms = terms_of(candidate, {}, begun.today)
+    assert {team: own.limit for team, own in terms.teams} == {"absolute": 3, "elsewhere": 0, "guest": 1, "other": 10}
+    document = parse_policy(changed(begun, candidate, terms)).document
+    assert document is not None
+    limits = {
+        team.name: sharing.borrow_limit
+        for team in document.teams
+        if team.quota and (sharing := team.quota.resource_sharing_config)
+    }
+    assert limits == {"absolute": None, "guest": None, "other": 500}
+
+
+def test_the_shared_pool_lends_in_replays_and_keeps_what_it_has() -> None:
+    shares = "  - {name: a, share: [{instanceType: ml.g5.8xlarge, percent: 25}]}\n"
+    begun = ground(shares, "sharedPool: {team: idle}\n", gpus=16)
+    candidate = Candidate(Rule.EQUAL, 200)
+    terms = terms_of(candidate, {}, begun.today)
+    assert {team: (own.quota, own.limit) for team, own in terms.teams} == {"a": (4, 8), "idle": (12, 0)}
+    document = parse_policy(changed(begun, candidate, terms)).document
+    assert document is not None
+    assert planned(begun, document) == {"a": 4, "idle": 12}

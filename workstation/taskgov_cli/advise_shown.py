@@ -28,7 +28,7 @@ NOT_SIMULATED: Final = (
     "changed behavior (with shorter waits people may submit other work, or more)",
     "checkpoints (a preempted job starts again: the worst case)",
     "node failures, leases, and work that runs when a split begins (each split starts empty)",
-    "quotas of other instance types (the same borrow limit applies to them)",
+    "quotas of other instance types (the same borrow limit applies to them), and HyperPod's idle pool",
 )
 
 
