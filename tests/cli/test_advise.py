@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import Past, Use
 from taskgov.advice.rules import Rule
 from taskgov.policy.parse import parse_policy
-from taskgov.work.day import Day, to_bytes
+from taskgov.quantities import GPU
+from taskgov.work.attempt import Held
+from taskgov.work.day import Day, from_bytes, to_bytes
 from taskgov.work.measured import Span
 from taskgov_cli.advise_policy import Ground, changed, ground_of, planned
 from taskgov_cli.main import app
@@ -115,6 +118,22 @@ def test_work_on_another_instance_type_is_no_history_of_this_one(past: Past, doc
     recorded(past, days, "ml.p5.48xlarge")
     result = advise(days, "--policy", document)
     assert (result.exit_code, "the trace has no GPU jobs" in " ".join(result.output.split())) == (2, True)
+
+
+def test_without_a_document_the_type_is_chosen_where_the_record_has_several(past: Past, tmp_path: Path) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.g5.8xlarge")
+    for file in sorted(days.iterdir())[:1]:
+        attempts = from_bytes(file.read_bytes()).attempts
+        elsewhere = [replace(own, uid=f"p{own.uid}", held=(Held("ml.p5.48xlarge", GPU, 8),)) for own in attempts]
+        (days / "elsewhere.jsonl.gz").write_bytes(to_bytes(Day(attempts=tuple(elsewhere)), MONDAY.date()))
+    refused = advise(days, "--gpus", 8)
+    assert refused.exit_code == 2
+    said = "the record has jobs on several types: ml.g5.8xlarge, ml.p5.48xlarge"
+    assert said in " ".join(refused.output.replace("│", " ").split())
+    chosen = advise(days, "--gpus", 8, "--instance-type", "ml.p5.48xlarge")
+    assert "it needs 4 weeks of work" in " ".join(chosen.output.split())
 
 
 def test_without_a_document_today_is_in_proportion_to_past_use(trace: Path) -> None:

@@ -162,7 +162,7 @@ def test_without_a_document_or_a_record_there_is_none(week: Week) -> None:
     for key in [key for key in week.cluster.documents.stored if key.startswith("work/")]:
         del week.cluster.documents.stored[key]
     [advice] = week.advise()
-    assert advice.because == "the history is too short for a proof: it needs four weeks of work"
+    assert advice.because == "the history is too short for a proof: it needs 4 weeks of work"
     assert (advice.jobs, advice.unmeasured_hours) == (0, 8 * 7 * 24)
     del week.cluster.documents.stored["policies/ml-cluster.yaml"]
     assert week.advise() == ()

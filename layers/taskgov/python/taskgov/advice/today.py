@@ -20,7 +20,7 @@ from taskgov.policy.measured import Unit
 from taskgov.quantities import GPU
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from taskgov.hyperpod.instance_types import InstanceTypeTable
     from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaResource
@@ -86,9 +86,7 @@ def today_of(
     """
     known = tuple(in_force)
     gpus = gpus_of(known, instance_type, table)
-    kept = {
-        quota.compute_quota_target.team_name: quota.compute_quota_config.resource_sharing_config for quota in known
-    }
+    kept = {quota.compute_quota_target.team_name: quota.compute_quota_config.resource_sharing_config for quota in known}
     unit = per_instance if any(_in_instances(team, instance_type) for team in document.teams) else 1
     on = _Machines(document, instance_type, per_instance, unit, table)
     rows = [_team(on, team, gpus.get(team.name, 0), kept.get(team.name)) for team in document.teams]
