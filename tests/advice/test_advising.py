@@ -68,7 +68,16 @@ def test_a_short_history_proves_nothing() -> None:
     past = Past.of([Piece("a", n * HOUR, HOUR, 1) for n in range(300)], 2 * WEEK)
     advice = adviser(past, team("a", 1)).advise()
     assert (advice.candidate, advice.proofs) == (None, ())
-    assert advice.because == "the history is too short for a proof: it needs four weeks of work"
+    assert advice.because == "the history is too short for a proof: it needs 4 weeks of work"
+    longer = adviser(past, team("a", 1)).advise(weeks=3)
+    assert longer.because == "the history is too short for a proof: it needs 6 weeks of work"
+
+
+def test_rules_that_change_nothing_are_not_chosen_for_the_rounding_of_a_sum() -> None:
+    past = history(lambda chance: steady(chance, "a", 7.9, size=2), 3)
+    today = Today((team("a", 8),), rule=Rule.USE)
+    adviser = Adviser(past, lambda _: today, Player(300))
+    assert {proof.candidate for proof in adviser.prove(weeks=1)} == {adviser.as_it_is()}
 
 
 def test_without_work_there_is_nothing_to_advise() -> None:

@@ -26,6 +26,13 @@ def test_a_job_that_never_starts_counts_two_weeks_and_none_counts_more() -> None
     assert found.never_started == 1
 
 
+def test_a_job_that_does_not_start_again_after_a_preemption_counts_two_weeks() -> None:
+    work = [Piece("a", 0, 2 * HOUR, 4), Piece("b", 0, HOUR, 4)]
+    found = judge(work, [(0, 0, HOUR, True), (1, HOUR, 2 * HOUR, False)])
+    assert found.teams == {"a": TeamResult(1, NEVER), "b": TeamResult(1, HOUR)}
+    assert (found.never_started, found.preemptions) == (0, 1)
+
+
 def test_the_95_percent_wait_is_one_that_95_percent_do_not_exceed() -> None:
     work = [Piece("a", 0, 1, 1)] * 20
     assert judge(work, [(n, n * MINUTE, n * MINUTE + 1, False) for n in range(20)]).p95_wait == 18 * MINUTE

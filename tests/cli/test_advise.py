@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import Past, Use
 from taskgov.advice.rules import Rule
 from taskgov.policy.parse import parse_policy
-from taskgov.work.day import Day, to_bytes
+from taskgov.quantities import GPU
+from taskgov.work.attempt import Held
+from taskgov.work.day import Day, from_bytes, to_bytes
 from taskgov.work.measured import Span
 from taskgov_cli.advise_policy import Ground, changed, ground_of, planned
 from taskgov_cli.main import app
@@ -117,6 +120,22 @@ def test_work_on_another_instance_type_is_no_history_of_this_one(past: Past, doc
     assert (result.exit_code, "the trace has no GPU jobs" in " ".join(result.output.split())) == (2, True)
 
 
+def test_without_a_document_the_type_is_chosen_where_the_record_has_several(past: Past, tmp_path: Path) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.g5.8xlarge")
+    for file in sorted(days.iterdir())[:1]:
+        attempts = from_bytes(file.read_bytes()).attempts
+        elsewhere = [replace(own, uid=f"p{own.uid}", held=(Held("ml.p5.48xlarge", GPU, 8),)) for own in attempts]
+        (days / "elsewhere.jsonl.gz").write_bytes(to_bytes(Day(attempts=tuple(elsewhere)), MONDAY.date()))
+    refused = advise(days, "--gpus", 8)
+    assert refused.exit_code == 2
+    said = "the record has jobs on several types: ml.g5.8xlarge, ml.p5.48xlarge"
+    assert said in " ".join(refused.output.replace("│", " ").split())
+    chosen = advise(days, "--gpus", 8, "--instance-type", "ml.p5.48xlarge")
+    assert "it needs 4 weeks of work" in " ".join(chosen.output.split())
+
+
 def test_without_a_document_today_is_in_proportion_to_past_use(trace: Path) -> None:
     result = advise(trace, "--gpus", 40, "--format", "markdown", "--no-exact")
     assert result.exit_code == 0, result.output
@@ -215,3 +234,44 @@ def test_preemption_is_written_where_it_changes() -> None:
     assert document.scheduler_config is not None
     assert document.scheduler_config.fair_share == "Disabled"
     assert [team.quota.preempt_team_tasks for team in document.teams if team.quota] == ["Never"] * 5
+
+
+LIMITED = """  - name: absolute
+    quota:
+      ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 2}]
+      ResourceSharingConfig:
+        {Strategy: LendAndBorrow, AbsoluteBorrowLimits: [{InstanceType: ml.g5.8xlarge, Count: 3}]}
+  - name: guest
+    quota:
+      ComputeQuotaResources: []
+      ResourceSharingConfig:
+        {Strategy: LendAndBorrow, AbsoluteBorrowLimits: [{InstanceType: ml.g5.8xlarge, Count: 1}]}
+  - {name: elsewhere, quota: {ComputeQuotaResources: [{InstanceType: ml.p5.48xlarge, Count: 1}]}}
+  - {name: other, quota: {ComputeQuotaResources: [{InstanceType: ml.g5.8xlarge, Count: 2}]}}
+"""
+
+
+def test_absolute_limits_are_simulated_and_teams_without_the_type_keep_their_limit() -> None:
+    begun = ground_of((HEAD + "teams:\n" + LIMITED).encode(), "ml.g5.8xlarge", 4)
+    candidate = Candidate(Rule.TODAY, 500)
+    terms = terms_of(candidate, {}, begun.today)
+    assert {team: own.limit for team, own in terms.teams} == {"absolute": 3, "elsewhere": 0, "guest": 1, "other": 10}
+    document = parse_policy(changed(begun, candidate, terms)).document
+    assert document is not None
+    limits = {
+        team.name: sharing.borrow_limit
+        for team in document.teams
+        if team.quota and (sharing := team.quota.resource_sharing_config)
+    }
+    assert limits == {"absolute": None, "guest": None, "other": 500}
+
+
+def test_the_shared_pool_lends_in_replays_and_keeps_what_it_has() -> None:
+    shares = "  - {name: a, share: [{instanceType: ml.g5.8xlarge, percent: 25}]}\n"
+    begun = ground(shares, "sharedPool: {team: idle}\n", gpus=16)
+    candidate = Candidate(Rule.EQUAL, 200)
+    terms = terms_of(candidate, {}, begun.today)
+    assert {team: (own.quota, own.limit) for team, own in terms.teams} == {"a": (4, 8), "idle": (12, 0)}
+    document = parse_policy(changed(begun, candidate, terms)).document
+    assert document is not None
+    assert planned(begun, document) == {"a": 4, "idle": 12}

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from taskgov.work.measured import Span
 from taskgov.work.standing import Standing
+from taskgov_cli.form import Form
 from taskgov_cli.main import app
-from taskgov_cli.usage.command import By, together
+from taskgov_cli.usage.command import By, Shown, together
 from taskgov_cli.usage.focus import EMPTY, Account, focus_csv
 from taskgov_cli.usage.hours import usage_of
 from taskgov_cli.usage.prices import Prices, read_prices
@@ -55,6 +56,19 @@ def test_what_is_charged_is_the_capacity_that_was_measured() -> None:
         ("b", "idle"),
         (NOT_PROMISED, "idle"),
     }
+
+
+def test_hours_beyond_the_capacity_are_charged_and_named() -> None:
+    standing = Standing(at(0), {("a", *KIND): line(8, 8), ("b", *KIND): line(4, 0)}, {KIND: 10})
+    usage, ends = together(usage_of(done([standing], Span(at(0), at(60)))), By.HOUR)
+    some = list(rows_of(usage, ends, PRICES))
+    charged = csv.DictReader(io.StringIO(focus_csv(some, ACCOUNT, PRICES)))
+    assert sum(Decimal(charge["ConsumedQuantity"]) for charge in charged) == 12
+    shown = Shown("ml-cluster", PRICES, Form.TABLE, By.HOUR)
+    assert [text.plain for text in shown.beyond_capacity(some)] == [
+        "2.00 hours beyond the capacity are guaranteed or held, and charged."
+    ]
+    assert list(shown.beyond_capacity(rows())) == []
 
 
 def test_a_charge_says_whose_what_and_when() -> None:

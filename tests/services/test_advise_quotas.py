@@ -121,6 +121,15 @@ def test_another_document_gets_advice_of_its_own(week: Week) -> None:
     assert advice.teams == ()
 
 
+def test_limits_that_the_document_does_not_name_are_those_of_the_cluster(week: Week) -> None:
+    teams = [team("team-a", 2, 50), team("team-b", 8, 50)]
+    for one in teams:
+        del one["quota"]["ResourceSharingConfig"]
+    documented(week.cluster, *teams)
+    [advice] = week.advise()  # each borrow limit on the cluster is 100 percent
+    assert [(own.may_borrow, own.advised_may_borrow) for own in advice.teams] == [(2, 4), (8, 16)]
+
+
 def test_where_nothing_is_better_the_report_says_so_without_a_finding(week: Week) -> None:
     documented(week.cluster, team("team-a", 2, 200), team("team-b", 8, 200))
     [advice] = week.advise()
@@ -153,7 +162,7 @@ def test_without_a_document_or_a_record_there_is_none(week: Week) -> None:
     for key in [key for key in week.cluster.documents.stored if key.startswith("work/")]:
         del week.cluster.documents.stored[key]
     [advice] = week.advise()
-    assert advice.because == "the history is too short for a proof: it needs four weeks of work"
+    assert advice.because == "the history is too short for a proof: it needs 4 weeks of work"
     assert (advice.jobs, advice.unmeasured_hours) == (0, 8 * 7 * 24)
     del week.cluster.documents.stored["policies/ml-cluster.yaml"]
     assert week.advise() == ()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from taskgov.advice.judging import Result
     from taskgov.advice.past import Past
     from taskgov_cli.advise_policy import Ground
+    from taskgov_cli.replay_traces import Trace
 
 BATCH = 300
 """For how many seconds freed quota is gathered before waiting jobs are reconsidered: Kueue's one, longer for speed."""
@@ -47,7 +48,8 @@ def advise(  # noqa: PLR0913 - the options of a command
         typer.Option(min=1, help="GPUs of the cluster; default: what the document's fixed quotas need, or 1000."),
     ] = None,
     instance_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="The type to advise on, if the document has several with GPUs.")
+        str | None,
+        typer.Option(metavar="TYPE", help="The type to advise on, if the document or the record has several."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", dir_okay=False, help="Write the changed document to this file.")
@@ -73,7 +75,7 @@ def advise(  # noqa: PLR0913 - the options of a command
         raise typer.BadParameter(f"--output {output}: there is no document to change; give it with --policy")
     try:
         ground = None if policy is None else _ground(policy, instance_type, gpus)
-        work = read_trace(trace, None if ground is None else ground.instance_type)
+        work = _work(trace, instance_type if ground is None else ground.instance_type)
         report = _report(past_of(work), ground, gpus or GPUS, weeks, exact=exact, quiet=as_json)
         report = replace(report, unmeasured=work.unmeasured)
     except ValueError as error:
@@ -81,6 +83,14 @@ def advise(  # noqa: PLR0913 - the options of a command
     if output is not None and report.changed is not None:
         output.write_text(report.changed)
     answer(lambda: advise_shown.as_data(report), advise_shown.shown(report, output), form, as_json=as_json)
+
+
+def _work(trace: Path, instance_type: str | None) -> Trace:
+    work = read_trace(trace, instance_type)
+    if instance_type is None and len(work.instance_types) > 1:
+        types = ", ".join(work.instance_types)
+        raise ValueError(f"--instance-type is missing: the record has jobs on several types: {types}")
+    return work
 
 
 def _ground(file: Path, instance_type: str | None, gpus: int | None) -> Ground:

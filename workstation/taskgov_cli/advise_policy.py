@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from taskgov.advice.today import Today, gpu_types, row_of, share_of, today_of
+from taskgov.advice.today import Today, gpu_types, gpus_of, row_of, share_of, today_of
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.written import WrittenCluster
 from taskgov.hyperpod.borrowing import flavor_quotas
@@ -20,6 +20,7 @@ from taskgov_cli.yaml_edit import with_values
 
 if TYPE_CHECKING:
     from taskgov.advice.candidates import Candidate, Terms
+    from taskgov.hyperpod.model import ComputeQuota
     from taskgov.policy.document import PolicyDocument, TeamPolicy
 
 
@@ -36,7 +37,8 @@ class Ground:
     @property
     def today(self) -> Today:
         """Current quotas, by the plan of the document."""
-        return today_of(self.document, self.instance_type, self.per_instance, planned(self, self.document))
+        quotas, table = planned_quotas(self, self.document), self.document.instance_type_table()
+        return today_of(self.document, self.instance_type, self.per_instance, quotas, table)
 
 
 def ground_of(body: bytes, instance_type: str | None, gpus: int | None) -> Ground:
@@ -71,7 +73,14 @@ def _promised(document: PolicyDocument, instance_type: str, per_instance: int) -
 
 
 def planned(ground: Ground, document: PolicyDocument) -> dict[str, int]:
-    """Return the GPUs of the type that a document's plan gives each team on an empty cluster.
+    """Return the GPUs of the type that a document's plan gives each team, and the shared pool."""
+    table = document.instance_type_table()
+    found = gpus_of(planned_quotas(ground, document), ground.instance_type, table)
+    return dict.fromkeys((team.name for team in document.teams), 0) | found
+
+
+def planned_quotas(ground: Ground, document: PolicyDocument) -> tuple[ComputeQuota, ...]:
+    """Return the quotas that a document's plan writes on an empty cluster.
 
     Guardrails slow a plan down, and leases end: both are left out.
     """
@@ -81,14 +90,7 @@ def planned(ground: Ground, document: PolicyDocument) -> dict[str, int]:
     snapshot = Snapshot(facts, START, policy=document, policy_version="advise", nodes=nodes)
     cluster = WrittenCluster(snapshot)
     cluster.write(plan_quotas(snapshot, mode="plan").changes)
-    table = document.instance_type_table()
-    quotas = dict.fromkeys((team.name for team in document.teams), 0)
-    for quota in cluster.quotas.values():
-        team = quota.compute_quota_target.team_name
-        for flavor in flavor_quotas(quota.compute_quota_config, table):
-            if team in quotas and flavor.instance_type == ground.instance_type:
-                quotas[team] += flavor.nominal.get(GPU, 0)
-    return quotas
+    return tuple(cluster.quotas.values())
 
 
 def changed(ground: Ground, candidate: Candidate, terms: Terms) -> str:

@@ -28,7 +28,7 @@ NOT_SIMULATED: Final = (
     "changed behavior (with shorter waits people may submit other work, or more)",
     "checkpoints (a preempted job starts again: the worst case)",
     "node failures, leases, and work that runs when a split begins (each split starts empty)",
-    "quotas of other instance types (the same borrow limit applies to them)",
+    "quotas of other instance types (the same borrow limit applies to them), and HyperPod's idle pool",
 )
 
 
@@ -121,9 +121,9 @@ def _sums(proofs: tuple[Proof, ...]) -> Iterator[Text]:
     wins = sum(proof.won for proof in proofs)
     lost = sum(proof.advised.lost_gpu_hours for proof in proofs)
     before = sum(proof.today.lost_gpu_hours for proof in proofs)
-    change = -100 * gain_of(proofs)
+    change = round(-100 * gain_of(proofs))
     lost_words = f"GPU-hours lost {lost:,.0f} instead of {before:,.0f}"
-    yield Text(f"Over {len(proofs)} splits: mean wait {change:+.0f} %, {wins} won; {lost_words}.")
+    yield Text(f"Over {len(proofs)} splits: mean wait {change:+d} %, {wins} won; {lost_words}.")
 
 
 def _worse(proofs: tuple[Proof, ...]) -> list[tuple[Any, ...]]:

@@ -56,6 +56,8 @@ class Trace:
     skipped: int
     unmeasured: float = 0.0
     """Seconds that a record of work does not cover, between its first and its last moment."""
+    instance_types: tuple[str, ...] = ()
+    """Types on which jobs of a record of work had accelerators; other traces do not name any."""
 
     @property
     def span(self) -> float:
@@ -166,7 +168,8 @@ def _recorded(folder: Path, instance_type: str | None) -> Trace:
     """Read a record of work."""
     record = days.joined(_days(folder))
     jobs = (Job(*piece) for piece in pieces_of(record.attempts, instance_type))
-    trace = _trace(folder.name, *_counted(jobs))
+    types = {attempt.instance_type for attempt in record.attempts if attempt.accelerators and attempt.instance_type}
+    trace = replace(_trace(folder.name, *_counted(jobs)), instance_types=tuple(sorted(types)))
     if not record.measured:
         return trace
     lasted = (record.measured[-1].end - record.measured[0].start).total_seconds()

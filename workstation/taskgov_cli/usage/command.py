@@ -24,7 +24,7 @@ from taskgov_cli.usage.attempts import NO_MEASUREMENT
 from taskgov_cli.usage.focus import Account, focus_csv
 from taskgov_cli.usage.hours import Usage, usage_of
 from taskgov_cli.usage.prices import Prices, read_prices
-from taskgov_cli.usage.rows import NOT_MEASURED, Row, rows_of
+from taskgov_cli.usage.rows import NOT_MEASURED, OVERCOMMITTED, Row, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def usage(  # noqa: PLR0913 - the options of a command
             typer.echo(focus_csv(rows, Account(name, arn), known), nl=False)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--prices") from error
-        print_parts(shown.remarks(rows), console(stderr=True))
+        print_parts((*shown.remarks(rows), *shown.beyond_capacity(rows)), console(stderr=True))
         return
     data = as_data(name, start, end, rows, summed) | {"lookedAt": done.looked_at}
     answer(lambda: data, shown.parts(rows), form, as_json=as_json)
@@ -250,6 +250,12 @@ class Shown:
             yield Text(f"{self._number(missing)} hours were not measured; they count in no other row.")
         if not rows:
             yield Text(f"Nothing was measured in this time: {self.title}.")
+
+    def beyond_capacity(self, rows: list[Row]) -> Iterator[Text]:
+        """Yield what the charges of FOCUS have, and capacity has not: they have no row for overcommitted hours."""
+        beyond = -sum((row.used + row.idle for row in rows if row.team == OVERCOMMITTED), Decimal(0))
+        if beyond:
+            yield Text(f"{self._number(beyond)} hours beyond the capacity are guaranteed or held, and charged.")
 
     @property
     def _is_exact(self) -> bool:

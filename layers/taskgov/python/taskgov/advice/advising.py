@@ -171,12 +171,14 @@ class Adviser:
         work = sum(today.work_gpu_hours for today in todays) or 1.0
         teams = sum(len(today.teams) for today in todays)
         found = Tried(candidate, 0.0, 0.0, 0, teams)
+        waits: list[float] = []
         for number, week in enumerate(weeks, 1):
             own = self.result(candidate, week, seen=True)
             alone_ = self.result(self.as_it_is(), week, seen=True, by_itself=True)
+            waits.append(own.mean_wait + BLUR)
             found = Tried(
                 candidate,
-                found.relative_wait + (own.mean_wait + BLUR) / least,
+                sum(waits) / least,  # summed as today's are: equal waits are exactly 1
                 found.lost + own.lost_gpu_hours / work,
                 found.worse + len(own.worse_than(alone_)),
                 teams,
@@ -232,7 +234,7 @@ class Adviser:
         today = self._basis(use)
         now = terms_of(self.as_it_is(), use, today)
         noise = self.noise(proofs) if proofs and best != self.as_it_is() else 0.0
-        why_not = why_leave(best, self.as_it_is(), proofs, noise)
+        why_not = why_leave(best, self.as_it_is(), proofs, noise, weeks)
         if why_not:
             return Advice(None, why_not, now, now, tried, proofs, noise)
         return Advice(best, because(proofs, noise), terms_of(best, use, today), now, tried, proofs, noise)

@@ -67,8 +67,9 @@ def terms_of(candidate: Candidate, use: Mapping[str, Use], today: Today) -> Term
 
 def _terms(candidate: Candidate, team: TeamToday, quota: int) -> TeamTerms:
     percent = team.limit if candidate.limit is None or not team.borrows else candidate.limit
+    limit = quota * percent // 100 if team.absolute is None else team.absolute
     never = team.never if candidate.never is None or team.why_held == "it is frozen" else candidate.never
-    return TeamTerms(quota, quota * percent // 100 if team.shares else None, team.weight, never)
+    return TeamTerms(quota, limit if team.shares else None, team.weight, never)
 
 
 def alone(terms: Terms) -> Terms:

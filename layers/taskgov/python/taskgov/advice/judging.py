@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from taskgov.advice.past import Piece
 
 NEVER: Final = 14 * DAY
-"""Wait that a job counts with if it never starts, and the most for any job, in seconds."""
+"""Wait of a job that never starts, or not again after a preemption, and the most for any job, in seconds."""
 NOT_STARTED: Final = inf
 WORSE_BY: Final = 1.05
 WORSE_FROM: Final = 180.0
@@ -73,12 +73,18 @@ def judge(pieces: Sequence[Piece], stays: Iterable[Row], *, unit: float = 1.0, l
     since = [piece.arrival for piece in pieces]
     waits = [NOT_STARTED] * len(pieces)
     lost: list[float] = []
+    sent_away: set[int] = set()
     for place, started, ended, preempted in stays:
         start, before = started / unit, waits[place]
         waits[place] = (0.0 if before is NOT_STARTED else before) + start - since[place]
         if preempted and ended is not None:
             since[place] = end = ended / unit
             lost.append(pieces[place].gpus * (end - start))
+            sent_away.add(place)
+        elif place in sent_away:
+            sent_away.remove(place)
+    for place in sent_away:
+        waits[place] = NEVER
     counted: list[float] = []
     by_team: dict[str, list[float]] = {}
     for piece, waited in zip(pieces, waits, strict=True):

@@ -49,10 +49,10 @@ def gain_of(proofs: Sequence[Proof]) -> float:
     return 1 - sum(proof.advised.mean_wait for proof in proofs) / today if today else 0.0
 
 
-def why_leave(best: Candidate, as_it_is: Candidate, proofs: Sequence[Proof], noise: float) -> str:
-    """Return why nothing should change; empty if the change is proved."""
+def why_leave(best: Candidate, as_it_is: Candidate, proofs: Sequence[Proof], noise: float, weeks: int = 2) -> str:
+    """Return why nothing should change; empty if the change is proved. Each part of a split has so many `weeks`."""
     if not proofs:
-        return "the history is too short for a proof: it needs four weeks of work"
+        return f"the history is too short for a proof: it needs {2 * weeks} weeks of work"
     if best == as_it_is:
         return "none of the candidates that keep the limits did better in past weeks"
     gain, wins = gain_of(proofs), sum(proof.won for proof in proofs)

@@ -6,14 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskgov.advice.rules import Rule
-from taskgov.hyperpod.borrowing import borrow_percent, sharing_of
-from taskgov.hyperpod.model import ComputeQuotaConfig, PreemptTeamTasks, SharingStrategy, Switch
+from taskgov.allocation.sharing import SharingBefore, sharing_after
+from taskgov.hyperpod.borrowing import borrow_percent, flavor_quotas
+from taskgov.hyperpod.model import (
+    ComputeQuotaConfig,
+    PreemptTeamTasks,
+    ResourceSharingConfig,
+    SharingStrategy,
+    Switch,
+)
+from taskgov.hyperpod.ratio import complete_all
 from taskgov.policy.measured import Unit
+from taskgov.quantities import GPU
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
-    from taskgov.hyperpod.model import ComputeQuotaResource
+    from taskgov.hyperpod.instance_types import InstanceTypeTable
+    from taskgov.hyperpod.model import ComputeQuota, ComputeQuotaResource
     from taskgov.policy.document import PolicyDocument, TeamPolicy
     from taskgov.policy.measured import Share
 
@@ -26,6 +36,8 @@ class TeamToday:
     quota: int
     limit: int = 100
     """The borrow limit, in percent of the quota."""
+    absolute: int | None = None
+    """The borrow limit in GPUs, in the place of the percentage, where the document has an absolute one."""
     least: int = 1
     most: int | None = None
     shares: bool = True
@@ -57,20 +69,45 @@ class Today:
         return sum(team.quota for team in self.teams)
 
 
-def today_of(document: PolicyDocument, instance_type: str, per_instance: int, quotas: Mapping[str, int]) -> Today:
+def today_of(
+    document: PolicyDocument,
+    instance_type: str,
+    per_instance: int,
+    in_force: Iterable[ComputeQuota],
+    table: InstanceTypeTable,
+) -> Today:
     """Return the quotas and limits of a document's teams on an instance type, and what may change.
 
-    `per_instance` is the number of GPUs of an instance, `quotas` the planned GPUs of each team. Advice never changes
-    floors, ceilings, `minimumQuota`, sharing strategies, absolute limits, frozen teams, teams with `DontLend`, and
+    `per_instance` is the number of GPUs of an instance, `in_force` the quotas of the cluster: they say how many GPUs
+    each team has, and how it shares where the document does not. Advice never changes floors, ceilings,
+    `minimumQuota`, sharing strategies, absolute limits, frozen teams, teams with `DontLend`, the shared pool, and
     quotas that are not written in whole instances or GPUs of this type. If any team's quota is written in instances,
     all quotas are counted in whole instances.
     """
-    teams = [(team, quotas.get(team.name, 0)) for team in document.teams]
-    unit = per_instance if any(_in_instances(team, instance_type) for team, _ in teams) else 1
-    rows = [_team(document, team, instance_type, per_instance, unit, quota) for team, quota in teams]
+    known = tuple(in_force)
+    gpus = gpus_of(known, instance_type, table)
+    kept = {quota.compute_quota_target.team_name: quota.compute_quota_config.resource_sharing_config for quota in known}
+    unit = per_instance if any(_in_instances(team, instance_type) for team in document.teams) else 1
+    on = _Machines(document, instance_type, per_instance, unit, table)
+    rows = [_team(on, team, gpus.get(team.name, 0), kept.get(team.name)) for team in document.teams]
+    pool = document.shared_pool
+    if pool is not None and (idle := gpus.get(pool.team)):
+        why = "it is the shared pool, which only lends"
+        rows.append(TeamToday(pool.team, idle, limit=0, moves=False, borrows=False, never=True, why_held=why))
     scheduler = document.scheduler_config
     fair = scheduler is None or scheduler.fair_share is not Switch.DISABLED
     return Today(tuple(sorted(rows, key=lambda row: row.team)), unit, fair)
+
+
+def gpus_of(in_force: Iterable[ComputeQuota], instance_type: str, table: InstanceTypeTable) -> dict[str, int]:
+    """Return the GPUs of an instance type that quotas give each team, by team. Raises `UnknownInstanceTypeError`."""
+    found: dict[str, int] = {}
+    for quota in in_force:
+        team = quota.compute_quota_target.team_name
+        for flavor in flavor_quotas(quota.compute_quota_config, table):
+            if flavor.instance_type == instance_type:
+                found[team] = found.get(team, 0) + flavor.nominal.get(GPU, 0)
+    return found
 
 
 def gpu_types(document: PolicyDocument) -> dict[str, int]:
@@ -112,12 +149,24 @@ def _in_instances(team: TeamPolicy, instance_type: str) -> bool:
     return (row is not None and row.count is not None) or (share is not None and share.unit is Unit.INSTANCES)
 
 
-def _team(
-    document: PolicyDocument, team: TeamPolicy, instance_type: str, per_instance: int, unit: int, quota: int
-) -> TeamToday:
-    sharing = sharing_of(team.quota or ComputeQuotaConfig())
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    """The machines to advise on: their type, its GPUs, and the GPUs in a unit of quota."""
+
+    document: PolicyDocument
+    instance_type: str
+    per_instance: int
+    unit: int
+    table: InstanceTypeTable
+
+
+def _team(on: _Machines, team: TeamPolicy, quota: int, kept: ResourceSharingConfig | None) -> TeamToday:
+    """Return a team as it stands; `kept` is how it shares on the cluster."""
+    document, instance_type, unit = on.document, on.instance_type, on.unit
+    said = team.quota.resource_sharing_config if team.quota else None
+    sharing = sharing_after(said, SharingBefore(kept), in_budget=True).config or ResourceSharingConfig()
     share = share_of(team, instance_type)
-    size = per_instance if share is not None and share.unit is Unit.INSTANCES else 1
+    size = on.per_instance if share is not None and share.unit is Unit.INSTANCES else 1
     floor = max(share.floor * size if share else 0, document.guardrails.minimum_quota.get(team.name, 0), unit)
     frozen = team.name in document.guardrails.freeze
     alone = sharing.strategy is SharingStrategy.DONT_LEND
@@ -128,16 +177,19 @@ def _team(
         (f"its quota on {instance_type} is not written in whole instances or GPUs", not written),
         (f"it holds {quota} GPUs, which is not a multiple of {unit}", quota % unit != 0),
     )
-    absolute = {limit.instance_type for limit in sharing.absolute_borrow_limits or ()}
+    limits = [limit for limit in sharing.absolute_borrow_limits or () if limit.instance_type == instance_type]
+    borrows = sharing.strategy is SharingStrategy.LEND_AND_BORROW
+    absolute = complete_all(limits, on.table)[instance_type].get(GPU, 0) if limits and borrows else None
     return TeamToday(
         team=team.name,
         quota=quota,
         limit=borrow_percent(sharing),
+        absolute=absolute,
         least=min(-(-floor // unit) * unit, quota),
         most=None if share is None or share.ceiling is None else max(share.ceiling * size // unit * unit, quota),
         shares=not alone,
         moves=not why,
-        borrows=sharing.strategy is SharingStrategy.LEND_AND_BORROW and not frozen and instance_type not in absolute,
+        borrows=borrows and not frozen and absolute is None and (written or quota > 0),
         never=(team.quota or ComputeQuotaConfig()).preempt_team_tasks is PreemptTeamTasks.NEVER,
         weight=team.fair_share_weight or 0,
         why_held=why,

@@ -22,12 +22,10 @@ from taskgov.advice.today import Today, gpu_types, today_of
 from taskgov.advice.words import candidate_words
 from taskgov.audit.quota_advice import AdviceProof, QuotaAdvice, TeamAdvice
 from taskgov.errors import GovernanceError
-from taskgov.hyperpod.borrowing import flavor_quotas
 from taskgov.json_form import KeptForm
 from taskgov.policy.document import PolicyDocument
 from taskgov.ports import DocumentStore
 from taskgov.ports.work import WorkDone
-from taskgov.quantities import GPU
 from taskgov.services.failures import Failures
 from taskgov.services.work_record import RecordedWork
 from taskgov.snapshot.model import Snapshot
@@ -93,7 +91,7 @@ class AdviseQuotas:
         done = RecordedWork(self.documents).between(name, now - timedelta(weeks=WEEKS), now)
         found = []
         for kind, size in sizes.items():
-            today = today_of(policy, kind, size, _quotas(snapshot, kind))
+            today = today_of(policy, kind, size, snapshot.quotas, snapshot.instance_types)
             if today.total:
                 found.append(_advice(done, kind, today, self._player(until)))
         kept = KeptAdvice(now, snapshot.policy_version, tuple(found))
@@ -192,17 +190,6 @@ def _teams(advice: Advice) -> list[TeamAdvice]:
         for team, own in advice.terms.teams
         if (own.quota, own.limit) != (now[team].quota, now[team].limit)
     ]
-
-
-def _quotas(snapshot: Snapshot, instance_type: str) -> dict[str, int]:
-    """Return the GPUs of the type that the quotas in force give each team."""
-    found: dict[str, int] = {}
-    for quota in snapshot.quotas:
-        for flavor in flavor_quotas(quota.compute_quota_config, snapshot.instance_types):
-            if flavor.instance_type == instance_type:
-                team = quota.compute_quota_target.team_name
-                found[team] = found.get(team, 0) + flavor.nominal.get(GPU, 0)
-    return found
 
 
 @cache
