@@ -215,7 +215,7 @@ test-estimates: $(READY) ## Prove that estimates of starts on hundreds of synthe
 	@$(BIN)/pytest --quiet --numprocesses 2 -m estimates tests/estimates $(ARGS)
 
 .PHONY: bench-when
-bench-when: $(READY) ## Measure estimates of starts on a trace (TRACE=philly.csv ARGS="--gpus 800 --sample 60 --looks 6")
+bench-when: $(READY) ## Measure estimates of starts on a trace (TRACE=philly.csv ARGS="--gpus 800 --every 20")
 	@test -n "$(TRACE)" || { echo "Say which trace: make bench-when TRACE=philly.csv" >&2; exit 2; }
 	@$(BIN)/python -m benchmarks.when $(TRACE) $(ARGS)
 

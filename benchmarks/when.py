@@ -51,6 +51,8 @@ HOUR: Final = 3600.0
 DAY: Final = 86400.0
 FRESH: Final = 3600.0
 """Laws and arrivals are those of the last full hour: what ended since is not used yet."""
+KNOWN: Final = ("none", "running", "waiting", "all")
+"""Jobs whose true run times are given to the estimates: this shows what their errors come from."""
 WAITING: Final = 250
 """The futures of a moment at which so many wait are timed."""
 
@@ -58,9 +60,12 @@ WAITING: Final = 250
 class Truth:
     """The replay of a trace: who ran from when to when, and what was known of it at a moment."""
 
-    def __init__(self, past: Past, setting: Setting) -> None:
-        """Replay all of it. Raises ValueError for a trace that the fast replay does not follow."""
-        self.pieces, self.setting = past.pieces, setting
+    def __init__(self, past: Past, setting: Setting, known: str = "none") -> None:
+        """Replay all of it. Raises ValueError for a trace that the fast replay does not follow.
+
+        `known`: whose true run times the estimates use, of present jobs (`KNOWN`).
+        """
+        self.pieces, self.setting, self.known = past.pieces, setting, known
         self.works = [_workload(piece, f"j{place}", f"{place:08}") for place, piece in enumerate(past.pieces)]
         jobs = Jobs(
             Job(work, work.created, round(piece.run_time * SECOND))
@@ -123,7 +128,8 @@ class Truth:
             if stay.end is None or stay.end > now:
                 usage = PodSetAdmission("main", 1, {GPU: FLAVOR}, {GPU: piece.gpus})
                 held = Held(Admission(cluster_queue_of(piece.team), (usage,)), stay.start)
-        return Present(self.works[job], self.requests[job], held, ran)
+        is_known = self.known in {"all", "waiting" if held is None else "running"}
+        return Present(self.works[job], self.requests[job], held, ran, piece.run_time if is_known else None)
 
     def history(self, at: float, last: int = 4000) -> list[Ran]:
         """Return how long the last jobs ran, as it is known at a moment: each job by its last stay."""
@@ -285,6 +291,7 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1, help="take one of so many submissions, with all its estimates")
     options.add_argument("--hours", type=int, default=1, help="estimate at one of so many full hours")
     options.add_argument("--futures", type=int, default=50)
+    options.add_argument("--known", choices=KNOWN, default="none", help="present jobs whose true run times are known")
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--keep", type=Path, default=Path(".when"), help="folder of the estimates that are made")
@@ -296,9 +303,10 @@ def main() -> None:
     for gpus in map(int, given.gpus.split(",")):
         use = uses(past.pieces, 0.0, past.end)
         terms = terms_of(Candidate(Rule.TODAY, given.limit), use, basis_of_use(past.teams, gpus, use))
-        truth, end = Truth(past, setting_of(terms, given.batch)), past.pieces[-1].arrival
+        truth, end = Truth(past, setting_of(terms, given.batch), given.known), past.pieces[-1].arrival
         first, last = (end / 2, end) if given.half == "second" else (end / 8, end / 2)
-        file = given.keep / f"{given.half}-{gpus}-{given.every}-{given.hours}-{given.futures}-{given.seed}.jsonl"
+        name = f"{given.half}-{gpus}-{given.every}-{given.hours}-{given.futures}-{given.seed}"
+        file = given.keep / (f"{name}.jsonl" if given.known == "none" else f"{name}-{given.known}.jsonl")
         begun = time.process_time()
         known = measured(truth, first, last, given, file)
         took = time.process_time() - begun

@@ -8,7 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from taskgov.estimates.quantiles import HALF, NINE, Estimate
-from taskgov.estimates.recalibration import ENOUGH, Correction, Outcome, corrections, known, of_use
+from taskgov.estimates.recalibration import (
+    ENOUGH,
+    NEEDED,
+    Correction,
+    Outcome,
+    corrections,
+    factors,
+    known,
+    of_use,
+)
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
@@ -87,7 +96,7 @@ def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Co
         seen = [one if one.start <= now else one._replace(start=inf) for one in own]
         own[:] = [own[place] for place in of_use(seen)]
     known_ones = known(own, now)
-    if len(known_ones) < 2 * ENOUGH:
+    if len(known_ones) < 2 * ENOUGH or len(factors(known_ones, now)) < NEEDED:
         everybody = [one for others in outcomes.values() for one in others]
         known_ones = sorted(known(everybody, now), key=lambda one: one.made)
     return corrections([team], known_ones, now)[team]

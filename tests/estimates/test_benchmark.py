@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import random
+from copy import copy
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.when import Truth, measured, moments, timed
+from benchmarks.when import KNOWN, Truth, measured, moments, timed
 from benchmarks.when_score import PARTS, Kept, errors, given_of, table
 from taskgov.advice.candidates import TeamTerms, Terms
 from taskgov.advice.past import Past, Piece
@@ -123,3 +124,14 @@ def test_two_pictures_are_drawn_for_each_size(tmp_path: Path) -> None:
     some = [kept(1000.0 * place, chance.uniform(10, 90_000)) for place in range(300)]
     plot("made up", [(6, some, 0.0), (7, some[:50], 0.0)], tmp_path / "a.svg")
     assert "7 GPUs: median error of the half" in (tmp_path / "a.svg").read_text()
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_estimates_may_be_given_the_true_run_times_of_present_jobs(truth: Truth, known: str) -> None:
+    told = copy(truth)
+    told.known = known
+    jobs, scene = told.scene(5 * DAY)
+    for job, present in zip(jobs, scene.present, strict=True):
+        is_told = known in {"all", "waiting" if present.held is None else "running"}
+        assert present.fixed == (truth.pieces[job].run_time if is_told else None)
+    assert {present.held is None for present in scene.present} == {True, False}

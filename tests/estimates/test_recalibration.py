@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from math import exp, inf, isnan, log
+from math import exp, inf, isnan
 from statistics import median
 
 import pytest
@@ -15,8 +15,8 @@ from taskgov.estimates.recalibration import (
     DAYS,
     ENOUGH,
     LAST,
+    NEEDED,
     OF_A_DAY,
-    STEP,
     Outcome,
     corrections,
     known,
@@ -24,6 +24,7 @@ from taskgov.estimates.recalibration import (
 )
 from taskgov.estimates.scoring import Scored, by_team, score
 
+RAW = Estimate(300.0, 900.0)
 WAITS = st.lists(st.floats(0, 1e6), min_size=1, max_size=50)
 
 
@@ -108,20 +109,37 @@ def test_a_longer_wait_never_lowers_nine_of_ten(waits: list[float], data: st.Dat
     assert later >= found - 1e-9
 
 
-def test_nine_of_ten_is_raised_by_a_miss_nine_times_as_far_as_lowered_by_a_hit() -> None:
-    raw = Estimate(300.0, 900.0)
-    before = [Outcome("b", float(place), raw, raw, place + 10.0) for place in range(ENOUGH)]
-    last = Outcome("a", 1e4, raw, Estimate(300.0, 900.0 * exp(0.5)), inf)
-    for waited, step in ((200.0, -0.1 * STEP), (5e4, 0.9 * STEP)):
-        other = Outcome("a", 9.9e3, raw, Estimate(300.0, 1500.0), 9.9e3 + waited)
-        assert corrections(["a"], [*before, other, last], 1.145e4)["a"].nine == pytest.approx(0.5 + step)
+def days_of(factors: list[float], first: int, days: int = 1, raw: Estimate = RAW) -> list[Outcome]:
+    """Return outcomes of some days, each day with waits that are these multiples of the simulated 90th percentile."""
+    return [
+        Outcome("a", 86400.0 * day + place, raw, raw, 86400.0 * day + place + raw.nine * factor)
+        for day in range(first, first + days)
+        for place, factor in enumerate(factors)
+    ]
 
 
-def test_a_hit_that_the_last_estimate_knew_is_not_counted_again() -> None:
-    raw = Estimate(300.0, 900.0)
-    some = [Outcome("a", float(place), raw, raw, place + 10.0) for place in range(ENOUGH)]
-    last = Outcome("a", 1e3, raw, Estimate(300.0, 900.0 * exp(0.5)), 1e3 + 5.0)
-    assert corrections(["a"], [*some, last], 1e4)["a"].nine == pytest.approx(0.5 - 0.1 * STEP)
+def nine_of(outcomes: list[Outcome], team: str = "a") -> float:
+    return exp(corrections([team], outcomes, 1e8)[team].nine)
+
+
+def test_nine_of_ten_is_what_was_enough_for_nine_of_ten() -> None:
+    assert nine_of(days_of([place / 10 for place in range(1, 100)], 0)) == pytest.approx(9.0)
+
+
+def test_a_burst_of_misses_raises_nine_of_ten_no_further_than_its_errors_and_it_falls_again_after_the_burst() -> None:
+    usual = days_of([0.8] * 20, 0, days=10)
+    burst = days_of([2.0] * 600, 10)
+    later = days_of([0.8] * 20, 11, days=10)
+    assert nine_of(usual) == pytest.approx(0.8)
+    assert nine_of([*usual, *burst]) == pytest.approx(2.0)
+    assert nine_of([*usual, *burst, *later]) == pytest.approx(0.8)
+
+
+def test_a_job_that_still_waits_needs_at_least_what_it_has_waited() -> None:
+    outcomes = days_of([0.5] * 80, 0)
+    still = [Outcome("a", 1e5, RAW, RAW, inf)] * 20
+    now = 1e5 + 4 * RAW.nine
+    assert exp(corrections(["a"], [*outcomes, *still], now)["a"].nine) == pytest.approx(4.0)
 
 
 def test_what_no_longer_counts_is_dropped() -> None:
@@ -164,18 +182,13 @@ def test_with_few_outcomes_an_estimate_stays_and_is_not_calibrated() -> None:
     assert found.of(Estimate(10, 20)) == Estimate(10, 20)
 
 
-def test_a_new_team_begins_where_the_teams_are_in_the_middle() -> None:
-    raw = Estimate(600.0, 1200.0)
-    moves = {"a": 0.2, "b": 0.7, "c": 2.0}
-    some = [
-        Outcome(team, 86400.0 * day, raw, raw._replace(nine=1200.0 * exp(move)), 86400.0 * day + 1000.0)
-        for day in range(DAYS)
-        for team, move in moves.items()
+def test_a_new_team_takes_the_outcomes_of_all_teams_and_its_own_replace_them() -> None:
+    others = [
+        outcome._replace(team=team) for team in "bcd" for outcome in days_of([0.6, 1.5 if team == "d" else 0.6], 0, 100)
     ]
-    found = corrections(["new"], some, 1e8)["new"]
-    assert found.calibrated
-    assert found.nine == pytest.approx(0.7)
-    assert 0.1 < found.half < log(1000 / 600)
+    assert nine_of(others) == pytest.approx(1.5)
+    assert nine_of([*others, *days_of([0.7] * NEEDED, 100)]) == pytest.approx(0.7)
+    assert half_of([outcome for outcome in others if outcome.team != "d"]) > 0.1
 
 
 def test_the_score_counts_as_the_rules_say() -> None:

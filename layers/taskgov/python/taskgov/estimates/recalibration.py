@@ -5,15 +5,17 @@ The error of an estimate is the logarithm of the wait divided by the simulated w
 * **Half** (the median) is corrected only by errors that persist over many days. Jobs that wait at the same time have
   correlated errors, so hundreds of errors of one day predict little. Each day of a team therefore counts once, with
   its median error. The better the days agree, the more of their median is corrected.
-* **Nine of ten** (the 90th percentile) follows its outcomes. Each miss raises it by nine steps and each hit lowers it
-  by one, so that in the long run one in ten is missed (adaptive conformal inference).
-* A team with fewer than `ENOUGH` outcomes takes the median correction of all outcomes together. A team without a
-  usable outcome starts with the 90th-percentile correction of the median team.
+* **Nine of ten** (the 90th percentile) is multiplied by the factor that would have been enough for nine of ten earlier
+  estimates: the 90th percentile of the wait divided by the simulated 90th percentile (conformal prediction). Jobs that
+  still wait are censored (Kaplan-Meier, `taskgov.estimates.survival`). The factor does not exceed the errors that
+  happened, and it falls again after a burst.
+* A team with fewer than `ENOUGH` outcomes takes the median correction of all outcomes together. For the 90th
+  percentile, outcomes of all teams replace those that a team lacks to `NEEDED`.
 
 Only what was known at the moment counts. A job that still waits has waited at least until now, and its quantile is a
 miss once its time has passed.
 
-Source: I. Gibbs, E. Candès, "Adaptive conformal inference under distribution shift", 2021.
+Source: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic learning in a random world", 2005 (conformal prediction).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.quantiles import NINE, Estimate
+from taskgov.estimates.survival import Law
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,15 +37,15 @@ ENOUGH: Final = 20
 """Outcomes that a team needs for a median correction of its own, and all teams together for any calibration."""
 DAY: Final = 86400.0
 DAYS: Final = 14
-"""Number of last days that correct the median."""
+"""Number of last days that correct an estimate."""
 OF_A_DAY: Final = 20
 """Number of last outcomes of a day that count for it."""
 DOUBT: Final = 8.0
 """In standard errors: a median error this far from 0 is corrected by half."""
 USUAL: Final = 1.0
 """Prior of the variance between days: the squared deviation of one assumed additional day."""
-STEP: Final = 0.03
-"""Step on the logarithm of the 90th percentile: a hit lowers it by 0.1 of this, a miss raises it by 0.9."""
+NEEDED: Final = 50
+"""Outcomes that decide the 90th percentile of a team. If it has fewer, those of all teams are added."""
 LEAST: Final = -3.0
 MOST: Final = 3.0
 """Bounds of the logarithmic correction of the 90th percentile: from a twentieth to 20 times the simulated wait."""
@@ -99,14 +102,36 @@ def corrections(teams: Iterable[str], known_ones: Sequence[Outcome], now: float)
     by_team: dict[str, list[Outcome]] = {}
     for outcome in known_ones:
         by_team.setdefault(outcome.team, []).append(outcome)
-    # The correction of a team with too few outcomes of its own.
-    half, nine = _persistent_error(known_ones, now), _median_move(by_team.values())
+    half = _persistent_error(known_ones, now)  # of a team with too few outcomes of its own
+    needed = {team: factors(own, now) for team, own in by_team.items()}
+    everybody = [factor for own_ones in needed.values() for factor in own_ones]
     found = {}
     for team in teams:
         own = by_team.get(team, [])
         own_half = _persistent_error(own, now) if len(own) >= ENOUGH else half
-        own_nine = _adapted_move(own, now)
-        found[team] = Correction(own_half, nine if own_nine is None else own_nine, calibrated=True)
+        found[team] = Correction(own_half, _enough_for_nine(needed.get(team, []), everybody), calibrated=True)
+    return found
+
+
+def factors(own: Sequence[Outcome], now: float) -> list[tuple[float, bool]]:
+    """Return the factors that the 90th percentiles of a team's last estimates needed, latest first.
+
+    A factor is the wait divided by the simulated 90th percentile, and whether the job has started. If it has not, the
+    factor is a lower bound. Of the last `DAYS` days with outcomes, the last `2 * LAST` outcomes count, and the last
+    `OF_A_DAY` of each day.
+    """
+    of_day: Counter[float] = Counter()
+    found: list[tuple[float, bool]] = []
+    for outcome in reversed(own):
+        day = outcome.made // DAY
+        if day not in of_day and len(of_day) == DAYS:
+            break
+        if isfinite(outcome.raw.nine):
+            of_day[day] += 1
+            if len(found) < 2 * LAST or of_day[day] <= OF_A_DAY:
+                waited = min(outcome.start, now) - outcome.made
+                factor = max(waited, SHORTEST) / max(outcome.raw.nine, SHORTEST)
+                found.append((factor, outcome.start <= now))
     return found
 
 
@@ -153,32 +178,12 @@ def _persistent_error(used: Sequence[Outcome], now: float) -> float:
     return usual * usual**2 / (usual**2 + doubt)
 
 
-def _median_move(teams: Iterable[Sequence[Outcome]]) -> float:
-    """Return the median over the teams of the last correction of the 90th percentile."""
-    moves = [_move_of(last) for own in teams if (last := _last_move(own)) is not None]
-    return median(moves) if moves else 0.0
-
-
-def _adapted_move(own: Sequence[Outcome], now: float) -> float | None:
-    """Return a team's last correction of the 90th percentile, with a step for each hit and miss known since."""
-    last = _last_move(own)
-    if last is None:
-        return None
-    move = _move_of(last)
-    for outcome in own:
-        over = outcome.made + outcome.given.nine
-        if last.made < min(outcome.start, over) <= now:
-            move += STEP * (NINE - (outcome.start <= over))
-    return min(max(move, LEAST), MOST)
-
-
-def _last_move(own: Sequence[Outcome]) -> Outcome | None:
-    return next((outcome for outcome in reversed(own) if _shows_move(outcome)), None)
-
-
-def _shows_move(outcome: Outcome) -> bool:
-    return SHORTEST <= outcome.raw.nine < inf
-
-
-def _move_of(outcome: Outcome) -> float:
-    return log(max(outcome.given.nine, SHORTEST) / outcome.raw.nine)
+def _enough_for_nine(own: Sequence[tuple[float, bool]], everybody: Sequence[tuple[float, bool]]) -> float:
+    """Return the logarithm of the factor that is enough for nine of ten."""
+    lacks = min(max(NEEDED - len(own), 0), len(everybody))
+    seen = [*own, *(everybody[place * len(everybody) // lacks] for place in range(lacks))]
+    if len(seen) < ENOUGH:
+        return 0.0
+    law = Law(seen, next_one=1.0)
+    factor = law.quantile(NINE)
+    return min(max(log(law.last if factor is None else factor), LEAST), MOST)
