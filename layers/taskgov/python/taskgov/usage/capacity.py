@@ -92,7 +92,8 @@ def capacities_of(usage: Usage, offers: Offers, places: Iterable[Place]) -> tupl
 def _capacity(offers: Offers, place: Place, guaranteed: int) -> Capacity:
     instance_type, resource = place
     nodes = offers.nodes.get(instance_type, [])
-    healthy, unhealthy = [], []
+    healthy: list[Node] = []
+    unhealthy: list[Node] = []
     for node in nodes:
         (healthy if node_fault(node) is None else unhealthy).append(node)
     return Capacity(
