@@ -9,7 +9,7 @@ import pytest
 
 from taskgov.scheduling import KueueModel, ManagerConfig, Strategy, fair_preemption, shares
 from taskgov.scheduling.shares import Share, SharesOfQueues, dominant_share
-from tests.scheduling.builders import Object, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
+from tests.scheduling.builders import Object, a_cohort, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
 
 if TYPE_CHECKING:
     from taskgov.scheduling.quota import QuotaNode
@@ -63,6 +63,23 @@ def test_the_second_strategy_compares_with_the_share_before() -> None:
     assert _victims(both, "a") == [("big", "InCohortFairSharing")]
     first_only = _pool(*_ones("a", 3), big, strategies=(Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,))
     assert _victims(first_only, "a") == []
+
+
+def test_the_second_strategy_compares_with_the_shares_that_cohorts_have_after_each_preemption() -> None:
+    nominal = {"p0": 0, "p1": 1, "q0": 0, "s0": 3, "s1": 0, "s2": 0}
+    queues = [a_queue(name, cohort=name[0], cpu=str(cpu), preemption=RULES) for name, cpu in nominal.items()]
+    cohorts = [a_cohort(name, parent="root") for name in "pqs"]
+    since = "2026-11-20T08:00:{}Z".format
+    running = [
+        a_running_job("p1-0", "p1", cpu="1", since=since("01")),
+        a_running_job("p1-1", "p1", cpu="3", since=since("49")),
+        a_running_job("p1-2", "p1", cpu="3", since=since("14")),
+        a_running_job("s0-0", "s0", cpu="4", since=since("21")),
+        a_running_job("s2-0", "s2", cpu="3", since=since("18")),
+    ]
+    world = KueueModel(ManagerConfig(fair_sharing=True))
+    world.load([a_flavor(), *cohorts, *queues, *map(a_door, nominal), *running])
+    assert [name for name, _ in _victims(world, "p0")] == ["p1-1", "p1-0", "s2-0", "s0-0"]
 
 
 def test_weights_say_how_much_more_a_queue_may_borrow() -> None:
