@@ -120,6 +120,22 @@ def test_work_on_another_instance_type_is_no_history_of_this_one(past: Past, doc
     assert (result.exit_code, "the trace has no GPU jobs" in " ".join(result.output.split())) == (2, True)
 
 
+def test_teams_of_the_record_that_the_document_does_not_have_are_left_out(
+    past: Past, document: Path, tmp_path: Path
+) -> None:
+    days = tmp_path / "work"
+    days.mkdir()
+    recorded(past, days, "ml.g5.8xlarge")
+    text = document.read_text()
+    document.write_text(text[: text.index("  - name: calm")])
+    result = advise(days, "--policy", document, "--no-exact")
+    assert result.exit_code == 0, result.output
+    said = "Left out, because the document does not have these teams: calm."
+    assert said in " ".join(result.output.split())
+    data = json.loads(advise(days, "--policy", document, "--no-exact", "--json").stdout)
+    assert (data["leftOut"], [*data["terms"]]) == (["calm"], ["burst"])
+
+
 def test_without_a_document_the_type_is_chosen_where_the_record_has_several(past: Past, tmp_path: Path) -> None:
     days = tmp_path / "work"
     days.mkdir()

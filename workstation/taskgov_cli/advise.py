@@ -76,8 +76,9 @@ def advise(  # noqa: PLR0913 - the options of a command
     try:
         ground = None if policy is None else _ground(policy, instance_type, gpus)
         work = _work(trace, instance_type if ground is None else ground.instance_type)
+        work, left_out = _of_teams(work, ground)
         report = _report(past_of(work), ground, gpus or GPUS, weeks, exact=exact, quiet=as_json)
-        report = replace(report, unmeasured=work.unmeasured)
+        report = replace(report, unmeasured=work.unmeasured, left_out=left_out)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     if output is not None and report.changed is not None:
@@ -91,6 +92,15 @@ def _work(trace: Path, instance_type: str | None) -> Trace:
         types = ", ".join(work.instance_types)
         raise ValueError(f"--instance-type is missing: the record has jobs on several types: {types}")
     return work
+
+
+def _of_teams(work: Trace, ground: Ground | None) -> tuple[Trace, tuple[str, ...]]:
+    """Return a record of work without the teams that left since, and these teams; of a trace all teams stay."""
+    if ground is None or not work.instance_types:
+        return work, ()
+    teams = {team.name for team in ground.document.teams}
+    kept = tuple(job for job in work.jobs if job.team in teams)
+    return replace(work, jobs=kept), tuple(sorted({job.team for job in work.jobs} - teams))
 
 
 def _ground(file: Path, instance_type: str | None, gpus: int | None) -> Ground:

@@ -27,3 +27,5 @@ class Report:
     """Which quotas are kept, and why."""
     unmeasured: float = 0.0
     """Seconds of the history of which nothing is known: the record of work does not cover them."""
+    left_out: tuple[str, ...] = ()
+    """Teams of a record of work that the document does not have any more."""

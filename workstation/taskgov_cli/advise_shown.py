@@ -76,6 +76,8 @@ def shown(report: Report, output: Path | None) -> Iterator[RenderableType]:
     if report.unmeasured >= HOUR:
         hours = report.unmeasured / HOUR
         yield Text(f"The record of work leaves out {hours:,.0f} hours; jobs that ended in them are missing.")
+    if report.left_out:
+        yield Text(f"Left out, because the document does not have these teams: {', '.join(report.left_out)}.")
     yield Text("Not simulated:")
     yield from (Text(f"  - {what}") for what in NOT_SIMULATED)
     if report.changed is not None and report.before is not None:
@@ -161,6 +163,7 @@ def as_data(report: Report) -> dict[str, Any]:
         "tried": advice.tried,
         "kept": report.held,
         "unmeasuredSeconds": report.unmeasured,
+        "leftOut": report.left_out,
         "planned": report.unlike,
         "notSimulated": NOT_SIMULATED,
         "document": report.changed,
