@@ -163,6 +163,7 @@ class _FairSearch:
                 self._take(waiting, IN_COHORT_FAIR_SHARING)
                 if self._fits():
                     return True
+                order.changed(target)
             order.drop(target)
         return False
 
