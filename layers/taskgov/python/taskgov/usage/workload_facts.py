@@ -160,7 +160,8 @@ def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
 
 def _waits(item: KubernetesObject) -> bool:
     """Return whether a Workload waits, without reading all of its conditions."""
-    statuses = {one["type"]: one["status"] for one in (item.get("status") or {}).get("conditions") or ()}
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    statuses = {condition["type"]: condition["status"] for condition in conditions}
     return _is_waiting(item.get("spec") or {}, {kind for kind, status in statuses.items() if status == "True"})
 
 
