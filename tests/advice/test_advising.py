@@ -125,10 +125,10 @@ def test_a_candidate_under_which_work_preempts_itself_without_end_is_not_chosen(
 TRIED = {
     "less wait wins": ([(Rule.USE, 100, 0.5), (Rule.EQUAL, 100, 0.6)], (Rule.USE, 100)),
     "of rules that are alike the one that follows the past less": (
-        [(Rule.USE, 100, 0.50), (Rule.ROOT, 100, 0.52), (Rule.EQUAL, 100, 0.54)],
+        [(Rule.USE, 100, 0.50), (Rule.ROOT, 100, 0.51), (Rule.EQUAL, 100, 0.52)],
         (Rule.EQUAL, 100),
     ),
-    "today's quotas before all others": ([(Rule.TODAY, 500, 0.54), (Rule.EQUAL, 100, 0.50)], (Rule.TODAY, 500)),
+    "today's quotas before all others": ([(Rule.TODAY, 500, 0.52), (Rule.EQUAL, 100, 0.50)], (Rule.TODAY, 500)),
     "of one rule the limit with less wait": ([(Rule.USE, 500, 0.50), (Rule.USE, 200, 0.54)], (Rule.USE, 500)),
     "of limits that are alike the lower one": ([(Rule.USE, 500, 0.500), (Rule.USE, 200, 0.505)], (Rule.USE, 200)),
     "nothing where nothing is better": ([(Rule.EQUAL, 500, 1.05), (Rule.USE, 500, 1.0)], (Rule.TODAY, None)),

@@ -22,8 +22,8 @@ its success is luck, so it keeps a margin.
 """
 ALIKE: Final = 1.02
 """Among candidates of one rule within 2 % of the lowest wait, the one that changes least is chosen."""
-ALIKE_RULES: Final = 1.1
-"""Among rules within 10 % of the lowest wait, the one that follows the past weeks least is chosen."""
+ALIKE_RULES: Final = 1.05
+"""Among rules within 5 % of the lowest wait, the one that follows the past weeks least is chosen."""
 _FOLLOWS: Final = (Rule.TODAY, Rule.EQUAL, Rule.ROOT, Rule.WATER, Rule.PEAK, Rule.USE)
 """Rules by how closely their quotas follow past use, least first: a close fit suits other weeks less."""
 
@@ -51,7 +51,7 @@ class Tried:
 def best_of(tried: Iterable[Tried], as_it_is: Candidate) -> Candidate:
     """Return the best allowed candidate. Candidates that wait longer than today are excluded.
 
-    The rule is chosen first: among those within 10 % of the lowest wait, the one that follows the past least. Limit and
+    The rule is chosen first: among those within 5 % of the lowest wait, the one that follows the past least. Limit and
     preemption come second: among candidates of that rule within 2 % of its lowest wait, the one that changes least.
     """
     allowed = [
