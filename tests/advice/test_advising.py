@@ -123,7 +123,7 @@ def test_a_candidate_under_which_work_preempts_itself_without_end_is_not_chosen(
 
 
 TRIED = {
-    "less wait wins": ([(Rule.USE, 100, 0.5), (Rule.EQUAL, 100, 0.6)], (Rule.USE, 100)),
+    "less wait wins": ([(Rule.USE, 100, 0.50), (Rule.EQUAL, 100, 0.53)], (Rule.USE, 100)),
     "of rules that are alike the one that follows the past less": (
         [(Rule.USE, 100, 0.50), (Rule.ROOT, 100, 0.51), (Rule.EQUAL, 100, 0.52)],
         (Rule.EQUAL, 100),
@@ -140,10 +140,10 @@ def test_of_candidates_that_keep_the_limits_the_best_is(
     found: list[tuple[Rule, int, float]], want: tuple[Rule, int | None]
 ) -> None:
     tried = [Tried(AS_IT_IS, 1.0, 0.0, 0, 10)]
-    tried += [Tried(Candidate(rule, limit), wait, 0.05, 0, 12) for rule, limit, wait in found]
+    tried += [Tried(Candidate(rule, limit), wait, 0.05, 1, 13) for rule, limit, wait in found]
     tried += [
         Tried(Candidate(Rule.PEAK, 100), 0.1, 0.051, 0, 12),
-        Tried(Candidate(Rule.PEAK, 200), 0.1, 0.0, 2, 12),
+        Tried(Candidate(Rule.PEAK, 200), 0.1, 0.0, 1, 12),
         Tried(Candidate(Rule.PEAK, 500), 0.1, 0.0, 0, 12, loops=True),
         Tried(Candidate(Rule.PEAK, 10_000), 0.1, 0.0, 0, 12, is_whole=False),
     ]
@@ -197,3 +197,19 @@ def test_the_exact_model_comes_to_the_same() -> None:
         example = replace(advised.proof(candidate, Split(0, WEEK, 2 * WEEK)), candidate=candidate)
         _, terms, _ = advised.inputs_of(example)
         assert replay_exactly(terms, work, 300) == Player(300)(terms, work)
+
+
+def test_the_result_of_teams_by_themselves_is_kept_apart_from_that_of_teams_that_share() -> None:
+    past = history(lambda chance: [*by_clock(chance, "day", 6, 8, 14), *by_clock(chance, "night", 6, 18, 24)])
+    advised, split = adviser(past, team("day", 3, 100), team("night", 3, 100)), Split(0, WEEK, 2 * WEEK)
+    for _ in range(2):
+        shared, by_themselves = (advised.result(AS_IT_IS, split, by_itself=apart) for apart in (False, True))
+        assert shared.mean_wait < 0.8 * by_themselves.mean_wait
+
+
+def test_jobs_that_the_fast_replay_does_not_follow_are_refused_each_time() -> None:
+    past, player = Past.of([Piece("a", 0.0, HOUR, 2**60)]), Player(300)
+    terms, _, _ = adviser(past, team("a", 2)).inputs_of(adviser(past, team("a", 2)).proof(AS_IT_IS, Split(0, 1, 2)))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the fast replay does not follow this"):
+            player(terms, past.pieces)

@@ -53,6 +53,27 @@ def test_so_they_do_while_quotas_and_rules_change(family: Family, seed: int) -> 
     _assert_the_same(setting, jobs, draw_changes(seed, setting, jobs))
 
 
+RARE = {
+    "a stale order of borrowers after a queue stops": (Family(hyperpod=True), (3, 38)),
+    "a queue that borrows and may take only of its own": (Family(hyperpod=True), (100,)),
+    "the same with two resources": (Family(resources=2), (95,)),
+    "victims of a priority that equals the threshold": (Family(), (163,)),
+    "the same threshold, two resources": (Family(resources=2), (247,)),
+    "an equal priority, which is not lower": (Family(hyperpod=True), (77, 122)),
+    "a head whose victims an earlier head takes": (Family(hyperpod=True), (56, 126)),
+    "the same with all rules": (Family(), (87,)),
+}
+"""Worlds in which a wrong shortcut gives another course; in most worlds it does not."""
+
+
+@pytest.mark.parametrize(("family", "seeds"), RARE.values(), ids=RARE)
+def test_so_they_do_in_worlds_that_show_a_wrong_shortcut(family: Family, seeds: Sequence[int]) -> None:
+    for seed in seeds:
+        setting, jobs = draw(seed, family)
+        _assert_the_same(setting, jobs, ())
+        _assert_the_same(setting, jobs, draw_changes(seed, setting, jobs))
+
+
 def _assert_the_same(setting: Setting, jobs: Jobs, changes: Sequence[Change]) -> None:
     assert accepts(setting, jobs, changes) == ()
     fast = replay(setting, jobs, changes=changes)
@@ -81,6 +102,12 @@ def test_a_replay_until_a_moment_leaves_open_who_still_runs() -> None:
     assert replay(setting, jobs, until=5 * SECOND).stays == [(0, 0, None, False)]
     assert replay(setting, jobs).stays == [(0, 0, 10 * SECOND, False), (1, 11 * SECOND, 21 * SECOND, False)]
     assert replay(setting, jobs).first() == {0: 0, 1: 11 * SECOND}
+
+
+def test_a_replay_of_watched_jobs_ends_when_the_last_of_them_has_started() -> None:
+    setting, jobs = _alone()
+    assert replay(setting, jobs, watched=(0,)).stays == [(0, 0, None, False)]
+    assert replay(setting, jobs, watched=(0, 1)).stays == [(0, 0, 10 * SECOND, False), (1, 11 * SECOND, None, False)]
 
 
 def test_a_running_job_without_time_left_ends_before_anybody_is_considered() -> None:

@@ -30,8 +30,6 @@ class FairTaking(Taking):
             return False
         if queue.running and (rules.within_cluster_queue != LOWER_PRIORITY or queue.running[0][0] < kind.priority):
             return False
-        if not queue.would_borrow(asks):
-            return False
         if not queue.may_ever_fit(asks):
             return True
         line = self.borrowing(queue.tree)
