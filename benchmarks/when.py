@@ -15,6 +15,7 @@ import random
 import sys
 import time
 from bisect import bisect_left, bisect_right
+from itertools import chain, zip_longest
 from math import inf
 from pathlib import Path
 from statistics import fmean, median
@@ -41,7 +42,7 @@ from taskgov_cli.advise_reading import basis_of_use, past_of
 from taskgov_cli.replay_traces import read_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from taskgov.advice.past import Past, Piece
     from taskgov.estimates.arrivals import Coming
@@ -51,8 +52,9 @@ HOUR: Final = 3600.0
 DAY: Final = 86400.0
 FRESH: Final = 3600.0
 """Laws and arrivals are those of the last full hour: what ended since is not used yet."""
-KNOWN: Final = ("none", "running", "waiting", "all")
-"""Jobs whose true run times are given to the estimates: this shows what their errors come from."""
+KNOWN: Final = ("none", "near", "running", "waiting", "all")
+"""Jobs whose true run times are given to the estimates: this shows what their errors come from. With `near` these are
+the jobs that come after the moment: how long jobs run is then known from both sides of the queue."""
 WAITING: Final = 250
 """The futures of a moment at which so many wait are timed."""
 
@@ -63,7 +65,7 @@ class Truth:
     def __init__(self, past: Past, setting: Setting, known: str = "none") -> None:
         """Replay all of it. Raises ValueError for a trace that the fast replay does not follow.
 
-        `known`: whose true run times the estimates use, of present jobs (`KNOWN`).
+        `known`: whose true run times the estimates use (`KNOWN`).
         """
         self.pieces, self.setting, self.known = past.pieces, setting, known
         self.works = [_workload(piece, f"j{place}", f"{place:08}") for place, piece in enumerate(past.pieces)]
@@ -142,7 +144,15 @@ class Truth:
             else:
                 ran = self._run(stay, now, ended=False)
             found[stay.job] = ran
-        return list(found.values())
+        return self._with_next(found.values(), at) if self.known == "near" else list(found.values())
+
+    def _with_next(self, past: Iterable[Ran], at: float) -> list[Ran]:
+        """Return jobs that come next and those that ran last in turn, as if this was the order of their starts."""
+        came, back = self.came_by(at), sorted(past, key=lambda ran: ran.started, reverse=True)
+        coming = zip(self.requests[came : came + len(back)], self.pieces[came:], strict=False)
+        ahead = [Ran(request, at, piece.run_time, ended=True) for request, piece in coming]
+        mixed = chain.from_iterable(zip_longest(ahead, back))
+        return [ran._replace(started=at - place) for place, ran in enumerate(ran for ran in mixed if ran is not None)]
 
     def _run(self, stay: Stay, end: int, *, ended: bool) -> Ran:
         seconds = (end - stay.start) / SECOND
@@ -291,7 +301,7 @@ def main() -> None:
     options.add_argument("--every", type=int, default=1, help="take one of so many submissions, with all its estimates")
     options.add_argument("--hours", type=int, default=1, help="estimate at one of so many full hours")
     options.add_argument("--futures", type=int, default=50)
-    options.add_argument("--known", choices=KNOWN, default="none", help="present jobs whose true run times are known")
+    options.add_argument("--known", choices=KNOWN, default="none", help="jobs whose true run times are known")
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--keep", type=Path, default=Path(".when"), help="folder of the estimates that are made")

@@ -135,3 +135,14 @@ def test_estimates_may_be_given_the_true_run_times_of_present_jobs(truth: Truth,
         is_told = known in {"all", "waiting" if present.held is None else "running"}
         assert present.fixed == (truth.pieces[job].run_time if is_told else None)
     assert {present.held is None for present in scene.present} == {True, False}
+
+
+def test_with_run_times_of_near_jobs_those_that_come_next_are_in_turn_with_those_that_ran_last(truth: Truth) -> None:
+    told, at = copy(truth), 5 * DAY
+    told.known = "near"
+    last = sorted(truth.history(at), key=lambda ran: ran.started, reverse=True)
+    coming = truth.pieces[truth.came_by(at) :][: len(last)]
+    history = sorted(told.history(at), key=lambda ran: ran.started, reverse=True)
+    assert [ran.seconds for ran in history[:20:2]] == [piece.run_time for piece in coming[:10]]
+    assert [ran.seconds for ran in history[1:20:2]] == [ran.seconds for ran in last[:10]]
+    assert len(history) == len(last) + len(coming)
