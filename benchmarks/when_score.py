@@ -94,12 +94,11 @@ def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Co
     own = outcomes.get(team, [])
     if len(own) >= MOST:
         seen = [one if one.start <= now else one._replace(start=inf) for one in own]
-        own[:] = [own[place] for place in of_use(seen)]
+        own[:] = [own[place] for place in of_use(seen, now)]
     known_ones = known(own, now)
     if len(known_ones) < 2 * ENOUGH or len(factors(known_ones, now)) < NEEDED:
-        everybody = [one for others in outcomes.values() for one in others]
-        known_ones = sorted(known(everybody, now), key=lambda one: one.made)
-    return corrections([team], known_ones, now)[team]
+        own = sorted((one for others in outcomes.values() for one in others), key=lambda one: one.made)
+    return corrections([team], own, now)[team]
 
 
 class Row(NamedTuple):

@@ -15,8 +15,10 @@ from taskgov.estimates.recalibration import (
     DAYS,
     ENOUGH,
     LAST,
+    MOST,
     NEEDED,
     OF_A_DAY,
+    Correction,
     Outcome,
     corrections,
     known,
@@ -58,10 +60,10 @@ def corrected_for_days(chance: random.Random, factor: float, days: int, a_day: i
     scored = []
     for number in range(days * a_day):
         at = number * 86400.0 / a_day
-        moved = corrections(["a"], known(outcomes, at), at)["a"].of(raw)
+        moved = corrections(["a"], outcomes, at)["a"].of(raw)
         waited = 600 * chance.lognormvariate(0, 1)
         outcomes.append(Outcome("a", at, raw, moved, at + waited))
-        outcomes = [outcomes[place] for place in of_use(outcomes)]
+        outcomes = [outcomes[place] for place in of_use(outcomes, at)]
         scored.append(Scored("a", moved, waited))
     return scored
 
@@ -78,7 +80,7 @@ def half_of(outcomes: list[Outcome]) -> float:
 
 
 def test_a_burst_of_one_day_hardly_moves_the_half_and_many_days_that_agree_do() -> None:
-    assert half_of(late_by([1.0], a_day=600)) == pytest.approx(1 / 65)
+    assert half_of(late_by([1.0], a_day=600)) == pytest.approx(1 / 17)
     assert half_of(late_by([1.0] * DAYS)) > 0.7
     assert half_of(late_by([1.0, -1.0] * (DAYS // 2))) == pytest.approx(0.0)
 
@@ -105,7 +107,7 @@ def test_a_longer_wait_never_lowers_nine_of_ten(waits: list[float], data: st.Dat
     outcomes = [Outcome("a", -10.0 * place, raw, raw, waited) for place, waited in reversed([*enumerate(waits, 1)])]
     longer = [outcome._replace(start=outcome.start + data.draw(st.floats(0, 5000))) for outcome in outcomes]
     at = 4000.0
-    found, later = (corrections(["a"], known([*some, first], at), at)["a"].nine for some in (outcomes, longer))
+    found, later = (corrections(["a"], [*some, first], at)["a"].nine for some in (outcomes, longer))
     assert later >= found - 1e-9
 
 
@@ -118,18 +120,27 @@ def days_of(factors: list[float], first: int, days: int = 1, raw: Estimate = RAW
     ]
 
 
-def nine_of(outcomes: list[Outcome], team: str = "a") -> float:
-    return exp(corrections([team], outcomes, 1e8)[team].nine)
+def nine_of(outcomes: list[Outcome], team: str = "a", now: float = 1e8) -> float:
+    return exp(corrections([team], outcomes, now)[team].nine)
 
 
 def test_nine_of_ten_is_what_was_enough_for_nine_of_ten() -> None:
     assert nine_of(days_of([place / 10 for place in range(1, 100)], 0)) == pytest.approx(9.0)
+    assert nine_of(days_of([1.0 + place / 10 for place in range(1, 21)], 0)) == pytest.approx(2.9)
+    assert nine_of(days_of([1000.0] * 20, 0)) == pytest.approx(exp(MOST))
+
+
+def test_nine_of_ten_is_that_of_the_last_days_and_of_finite_estimates() -> None:
+    last = days_of([2.0] * 20, DAYS, DAYS)
+    assert nine_of([*days_of([5.0] * 20, 0, DAYS), *last]) == pytest.approx(2.0)
+    beyond = [outcome._replace(raw=Estimate(300.0, inf)) for outcome in days_of([0.1] * 300, 2 * DAYS)]
+    assert nine_of([*last, *beyond]) == pytest.approx(2.0)
 
 
 def test_a_burst_of_misses_raises_nine_of_ten_no_further_than_its_errors_and_it_falls_again_after_the_burst() -> None:
-    usual = days_of([0.8] * 20, 0, days=10)
-    burst = days_of([2.0] * 600, 10)
-    later = days_of([0.8] * 20, 11, days=10)
+    usual = days_of([0.8] * 20, 0, days=DAYS)
+    burst = days_of([2.0] * 600, DAYS)
+    later = days_of([0.8] * 20, DAYS + 1, days=DAYS - 1)
     assert nine_of(usual) == pytest.approx(0.8)
     assert nine_of([*usual, *burst]) == pytest.approx(2.0)
     assert nine_of([*usual, *burst, *later]) == pytest.approx(0.8)
@@ -139,7 +150,46 @@ def test_a_job_that_still_waits_needs_at_least_what_it_has_waited() -> None:
     outcomes = days_of([0.5] * 80, 0)
     still = [Outcome("a", 1e5, RAW, RAW, inf)] * 20
     now = 1e5 + 4 * RAW.nine
-    assert exp(corrections(["a"], [*outcomes, *still], now)["a"].nine) == pytest.approx(4.0)
+    assert nine_of([*outcomes, *still], now=now) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("days", [1, 7, DAYS, 20])
+@pytest.mark.parametrize("team", ["a", "new"])
+def test_nine_of_ten_is_lowered_only_as_far_as_days_show(days: int, team: str) -> None:
+    assert nine_of(days_of([0.1] * 100, 0, days), team) == pytest.approx(0.1 ** min(days / DAYS, 1))
+    assert nine_of(days_of([3.0] * 100, 0, days), team) == pytest.approx(3.0)
+
+
+def test_jobs_that_wait_do_not_lower_nine_of_ten() -> None:
+    raw, now = Estimate(300.0, 1e7), 86400.0 * DAYS
+    waiting = [outcome._replace(start=inf) for outcome in days_of([1.0] * 19, 0, DAYS, raw)]
+    few = days_of([0.001], 0, DAYS, raw)
+    assert nine_of(waiting, now=now) == pytest.approx(1.0)
+    assert nine_of(sorted([*waiting, *few], key=lambda one: one.made), now=now) == pytest.approx(1.0)
+    one_day = sorted([*days_of([0.12] * 30, 0, raw=raw), *waiting[19:]], key=lambda one: one.made)
+    assert nine_of(one_day[:31], now=now) == pytest.approx(0.12 ** (1 / DAYS))
+
+
+def test_jobs_that_start_early_do_not_count_before_the_others_of_their_burst() -> None:
+    past, now = days_of([1.0], 0, DAYS - 1), 86400.0 * DAYS
+    burst = [Outcome("a", now, RAW, RAW, now + 31.0 if place % 5 else inf) for place in range(190)]
+    assert nine_of([*past, *burst], now=now + 60.0) == pytest.approx(1.0)
+
+
+def test_outcomes_of_a_team_count_once_also_where_it_has_few() -> None:
+    few = days_of([3.0] * (ENOUGH - 1), 0)
+    beyond = [outcome._replace(raw=Estimate(300.0, inf)) for outcome in days_of([3.0], 1)]
+    assert nine_of([*few, *beyond]) == pytest.approx(1.0)
+
+
+def test_outcomes_of_others_count_only_as_far_as_a_team_lacks_them() -> None:
+    others = [outcome._replace(team="b") for outcome in days_of([5.0] * 500, 0)]
+    assert nine_of([*others, *days_of([2.0] * (NEEDED - 1), 0)]) == pytest.approx(2.0)
+
+
+def test_a_start_before_its_estimate_does_not_count() -> None:
+    damaged = [outcome._replace(start=outcome.made - 100.0) for outcome in days_of([1.0] * 100, 0, DAYS)]
+    assert corrections(["a"], damaged, 1e8)["a"] == Correction()
 
 
 def test_what_no_longer_counts_is_dropped() -> None:
@@ -148,12 +198,15 @@ def test_what_no_longer_counts_is_dropped() -> None:
         Outcome("a", 86400.0 * day + place, raw, raw, 86400.0 * day + 500.0) for day in (0, 1) for place in range(300)
     ]
     some[5] = some[5]._replace(start=inf)
-    places = of_use(some)
+    places = of_use(some, 1e8)
     assert places == sorted(places)
     assert 5 in places
     assert places[-2 * LAST :] == [*range(400, 600)]
     assert sum(place < 300 for place in places) == OF_A_DAY + 1
     assert half_of([some[place] for place in places]) == pytest.approx(half_of(some))
+    assert of_use(some, 86400.0 + 300.0) == [5, *range(300 - 2 * LAST, 600)], "no median of the second day is over"
+    never = [some[0]._replace(given=Estimate(inf, inf)), some[1]._replace(start=inf, cancelled=True)]
+    assert of_use([*never, *some[2:]], 1e8) == places, "one that never counts is not kept longer"
 
 
 def test_an_outcome_counts_only_once_it_is_known() -> None:
@@ -161,6 +214,9 @@ def test_an_outcome_counts_only_once_it_is_known() -> None:
     assert known([early], 5.0) == []
     assert known([early], 15.0) == [early._replace(start=inf)]  # its half is over: a miss, whatever comes
     assert known([early], 600.0) == [early]
+    in_time = early._replace(start=3.0)
+    assert known([in_time], 5.0) == [], "those of its burst that are late are not known either"
+    assert known([in_time], 15.0) == [in_time]
     assert known([early._replace(cancelled=True)], 600.0) == []
 
 
@@ -172,7 +228,7 @@ def test_the_future_of_outcomes_changes_nothing(waits: list[float], later: float
         for place, waited in enumerate(waits)
     ]
     moved = [o if o.start <= at else o._replace(start=at + later) for o in outcomes]
-    assert corrections(["a"], known(outcomes, at), at) == corrections(["a"], known(moved, at), at)
+    assert corrections(["a"], outcomes, at) == corrections(["a"], moved, at)
 
 
 def test_with_few_outcomes_an_estimate_stays_and_is_not_calibrated() -> None:
@@ -187,7 +243,7 @@ def test_a_new_team_takes_the_outcomes_of_all_teams_and_its_own_replace_them() -
         outcome._replace(team=team) for team in "bcd" for outcome in days_of([0.6, 1.5 if team == "d" else 0.6], 0, 100)
     ]
     assert nine_of(others) == pytest.approx(1.5)
-    assert nine_of([*others, *days_of([0.7] * NEEDED, 100)]) == pytest.approx(0.7)
+    assert nine_of([*others, *days_of([0.7] * (NEEDED // DAYS + 1), 100, DAYS)]) == pytest.approx(0.7)
     assert half_of([outcome for outcome in others if outcome.team != "d"]) > 0.1
 
 

@@ -15,7 +15,6 @@ from taskgov.estimates.history import basis_of
 from taskgov.estimates.kept import Before
 from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
 from taskgov.estimates.recalibration import corrections
-from taskgov.estimates.recalibration import known as known_by
 from taskgov.estimates.scenes import queue_of
 from taskgov.kueue.named import named
 from taskgov.quantities import format_quantity, is_accelerator
@@ -246,7 +245,7 @@ def _after(kept: KeptEstimates, shown: str, known: Snapshot) -> tuple[Before, ..
 
 
 def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float) -> tuple[Estimate, bool]:
-    outcomes = known_by([outcome.outcome for outcome in kept.outcomes], now) if kept else []
+    outcomes = [outcome.outcome for outcome in kept.outcomes] if kept else []
     moved = corrections([team], outcomes, now)[team]
     return moved.of(raw), moved.calibrated
 

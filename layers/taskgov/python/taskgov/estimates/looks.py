@@ -94,11 +94,10 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         if kept.made <= now and now - kept.made < keep_days * DAY.total_seconds()
     ]
     if drawing is None and before is not None:
-        bounded = _bounded(outcomes)
+        bounded = _bounded(outcomes, now)
         return replace(before, at=at, scores=_scores(bounded, now), outcomes=bounded)
     drawing = drawing or Drawing()
-    known_ones = known([kept.outcome for kept in outcomes], float(now))
-    moved = corrections({drawn.team for drawn in drawing.drawn}, known_ones, float(now))
+    moved = corrections({drawn.team for drawn in drawing.drawn}, [kept.outcome for kept in outcomes], float(now))
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [
@@ -106,7 +105,7 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         for drawn in drawing.drawn
         if drawn.uid not in last or now - last[drawn.uid].made >= _seconds_between(now - first[drawn.uid].made)
     ]
-    bounded = _bounded(outcomes)
+    bounded = _bounded(outcomes, now)
     return KeptEstimates(
         at=at,
         estimated_at=at,
@@ -154,10 +153,10 @@ def _seconds_between(age: float) -> float:
     return (HOUR if age < DAY.total_seconds() else DAY).total_seconds() - 1
 
 
-def _bounded(outcomes: Iterable[Kept]) -> tuple[Kept, ...]:
+def _bounded(outcomes: Iterable[Kept], now: int) -> tuple[Kept, ...]:
     """Return the outcomes to keep: those that may still count, and at most the newest `MOST_OUTCOMES`."""
     ordered = sorted(outcomes, key=lambda outcome: (outcome.made, outcome.uid))
-    places = of_use([kept.outcome for kept in ordered])
+    places = of_use([kept.outcome for kept in ordered], float(now))
     return tuple(ordered[place] for place in places[-MOST_OUTCOMES:])
 
 

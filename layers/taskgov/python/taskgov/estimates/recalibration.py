@@ -8,12 +8,13 @@ The error of an estimate is the logarithm of the wait divided by the simulated w
 * **Nine of ten** (the 90th percentile) is multiplied by the factor that would have been enough for nine of ten earlier
   estimates: the 90th percentile of the wait divided by the simulated 90th percentile (conformal prediction). Jobs that
   still wait are censored (Kaplan-Meier, `taskgov.estimates.survival`). The factor does not exceed the errors that
-  happened, and it falls again after a burst.
+  happened, and it falls again after a burst. A factor below 1 makes estimates narrower, so it needs evidence of many
+  days: of its logarithm, each day with a start counts a fourteenth (`DAYS`).
 * A team with fewer than `ENOUGH` outcomes takes the median correction of all outcomes together. For the 90th
   percentile, outcomes of all teams replace those that a team lacks to `NEEDED`.
 
-Only what was known at the moment counts. A job that still waits has waited at least until now, and its quantile is a
-miss once its time has passed.
+An estimate counts from the moment at which its median is over, whether the job has started or not: otherwise, jobs
+that start early would count before those that are late. A job that still waits has waited at least until now.
 
 Source: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic learning in a random world", 2005 (conformal prediction).
 """
@@ -21,6 +22,7 @@ Source: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic learning in a random worl
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from math import exp, inf, isfinite, log
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -40,7 +42,7 @@ DAYS: Final = 14
 """Number of last days that correct an estimate."""
 OF_A_DAY: Final = 20
 """Number of last outcomes of a day that count for it."""
-DOUBT: Final = 8.0
+DOUBT: Final = 4.0
 """In standard errors: a median error this far from 0 is corrected by half."""
 USUAL: Final = 1.0
 """Prior of the variance between days: the squared deviation of one assumed additional day."""
@@ -65,18 +67,26 @@ class Outcome(NamedTuple):
     cancelled: bool = False
 
 
-def known(outcomes: Sequence[Outcome], now: float) -> list[Outcome]:
-    """Return the outcomes as known at `now`: a later start counts as infinite.
+def known(outcomes: Iterable[Outcome], now: float) -> list[Outcome]:
+    """Return the outcomes of estimates whose median is over at `now`: a start after `now` counts as infinite.
 
-    Left out are cancelled jobs, estimates made later, and those whose job has not started and whose median is not over.
+    A start before the median does not count earlier: jobs of a burst that start early would correct the estimates of
+    the others. Left out are cancelled jobs, and damaged outcomes, whose start is before the estimate.
     """
     return [
         outcome if outcome.start <= now else outcome._replace(start=inf)
         for outcome in outcomes
-        if not outcome.cancelled
-        and outcome.made < now
-        and (outcome.start <= now or outcome.made + outcome.given.half < now)
+        if not outcome.cancelled and outcome.made + outcome.given.half < now and outcome.made <= outcome.start
     ]
+
+
+class Factor(NamedTuple):
+    """The factor that the 90th percentile of an earlier estimate needed: the wait divided by what was simulated."""
+
+    needed: float
+    started: bool
+    """Whether the job has started. If it has not, `needed` is a lower bound."""
+    day: float
 
 
 class Correction(NamedTuple):
@@ -92,11 +102,12 @@ class Correction(NamedTuple):
         return Estimate(half, max(half, nine))
 
 
-def corrections(teams: Iterable[str], known_ones: Sequence[Outcome], now: float) -> dict[str, Correction]:
-    """Return the correction of each team, from the known outcomes of all teams, oldest first.
+def corrections(teams: Iterable[str], outcomes: Sequence[Outcome], now: float) -> dict[str, Correction]:
+    """Return the correction of each team, from the outcomes of all teams, oldest first, as far as they are known.
 
-    With fewer than `ENOUGH` outcomes, estimates stay as they are and are not calibrated.
+    With fewer than `ENOUGH` known outcomes, estimates stay as they are and are not calibrated.
     """
+    known_ones = known(outcomes, now)
     if len(known_ones) < ENOUGH:
         return dict.fromkeys(teams, Correction())
     by_team: dict[str, list[Outcome]] = {}
@@ -104,24 +115,21 @@ def corrections(teams: Iterable[str], known_ones: Sequence[Outcome], now: float)
         by_team.setdefault(outcome.team, []).append(outcome)
     half = _persistent_error(known_ones, now)  # of a team with too few outcomes of its own
     needed = {team: factors(own, now) for team, own in by_team.items()}
-    everybody = [factor for own_ones in needed.values() for factor in own_ones]
     found = {}
     for team in teams:
-        own = by_team.get(team, [])
+        own, others = by_team.get(team, []), (needed[other] for other in needed if other != team)
         own_half = _persistent_error(own, now) if len(own) >= ENOUGH else half
-        found[team] = Correction(own_half, _enough_for_nine(needed.get(team, []), everybody), calibrated=True)
+        found[team] = Correction(own_half, _enough_for_nine(needed.get(team, []), others), calibrated=True)
     return found
 
 
-def factors(own: Sequence[Outcome], now: float) -> list[tuple[float, bool]]:
-    """Return the factors that the 90th percentiles of a team's last estimates needed, latest first.
+def factors(own: Sequence[Outcome], now: float) -> list[Factor]:
+    """Return the factors that the 90th percentiles of a team's last known estimates needed, latest first.
 
-    A factor is the wait divided by the simulated 90th percentile, and whether the job has started. If it has not, the
-    factor is a lower bound. Of the last `DAYS` days with outcomes, the last `2 * LAST` outcomes count, and the last
-    `OF_A_DAY` of each day.
+    Of the last `DAYS` days with outcomes, the last `2 * LAST` outcomes count, and the last `OF_A_DAY` of each day.
     """
     of_day: Counter[float] = Counter()
-    found: list[tuple[float, bool]] = []
+    found: list[Factor] = []
     for outcome in reversed(own):
         day = outcome.made // DAY
         if day not in of_day and len(of_day) == DAYS:
@@ -130,22 +138,24 @@ def factors(own: Sequence[Outcome], now: float) -> list[tuple[float, bool]]:
             of_day[day] += 1
             if len(found) < 2 * LAST or of_day[day] <= OF_A_DAY:
                 waited = min(outcome.start, now) - outcome.made
-                factor = max(waited, SHORTEST) / max(outcome.raw.nine, SHORTEST)
-                found.append((factor, outcome.start <= now))
+                needed = max(waited, SHORTEST) / max(outcome.raw.nine, SHORTEST)
+                found.append(Factor(needed, outcome.start <= now, day))
     return found
 
 
-def of_use(outcomes: Sequence[Outcome]) -> list[int]:
+def of_use(outcomes: Sequence[Outcome], now: float) -> list[int]:
     """Return the indexes of the outcomes that may still count. `outcomes` are in the order in which they were made.
 
-    These are the open ones, and for each team the last `2 * LAST` and the last `OF_A_DAY` of each day.
+    These are the open ones, those whose median is not over, and of the others for each team the last `2 * LAST` and the
+    last `OF_A_DAY` of each day.
     """
     settled: Counter[str] = Counter()
     of_day: Counter[tuple[str, float]] = Counter()
     found = []
     for place in reversed(range(len(outcomes))):
         outcome = outcomes[place]
-        if outcome.start < inf or outcome.cancelled:
+        is_open = outcome.start == inf or now <= outcome.made + outcome.given.half < inf
+        if outcome.cancelled or not is_open:
             day = (outcome.team, outcome.made // DAY)
             settled[outcome.team] += 1
             of_day[day] += 1
@@ -178,12 +188,15 @@ def _persistent_error(used: Sequence[Outcome], now: float) -> float:
     return usual * usual**2 / (usual**2 + doubt)
 
 
-def _enough_for_nine(own: Sequence[tuple[float, bool]], everybody: Sequence[tuple[float, bool]]) -> float:
+def _enough_for_nine(own: Sequence[Factor], of_others: Iterable[Sequence[Factor]]) -> float:
     """Return the logarithm of the factor that is enough for nine of ten."""
-    lacks = min(max(NEEDED - len(own), 0), len(everybody))
-    seen = [*own, *(everybody[place * len(everybody) // lacks] for place in range(lacks))]
+    others = list(chain.from_iterable(of_others)) if len(own) < NEEDED else []
+    lacks = min(max(NEEDED - len(own), 0), len(others))
+    seen = [*own, *(others[place * len(others) // lacks] for place in range(lacks))]
     if len(seen) < ENOUGH:
         return 0.0
-    law = Law(seen, next_one=1.0)
-    factor = law.quantile(NINE)
-    return min(max(log(law.last if factor is None else factor), LEAST), MOST)
+    law = Law(((factor.needed, factor.started) for factor in seen), next_one=1.0)
+    enough = law.quantile(NINE)
+    move = min(max(log(max(law.last, 1.0) if enough is None else enough), LEAST), MOST)
+    days = len({factor.day for factor in seen if factor.started})
+    return move if move > 0 else move * min(days / DAYS, 1.0)
