@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from taskgov.hyperpod import names
 from taskgov.quantities import ResourceName, parse
@@ -31,7 +31,8 @@ INFINITE_SHARE: Final = 2**63 - 1
 """`status.fairSharing.weightedShare` of a queue with weight 0 that borrows: no number, but a flag."""
 
 
-class QuotaUsage(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class QuotaUsage:
     """One team on one instance type and resource, in base units (cpu in milli, memory in bytes)."""
 
     team: str
