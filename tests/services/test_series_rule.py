@@ -3,7 +3,6 @@
 import gzip
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from time import process_time
@@ -304,7 +303,7 @@ def test_a_look_at_a_thousand_teams_writes_a_bounded_number_of_bytes_into_its_lo
     teams = [name.ljust(63, "x") for name in names(1000)]
     values = [*of_cluster(15), *(value for team in teams for value in of_team(team, used=2, waiting=1, types=15))]
     values = [
-        replace(value, properties={**value.properties, **{f"{value.name}_{part}": of for part, of in beside.items()}})
+        value._replace(properties={**value.properties, **{f"{value.name}_{part}": of for part, of in beside.items()}})
         if value.name in amounts
         else value
         for value in values

@@ -28,6 +28,7 @@ NEURON_DEVICE: Final = "aws.amazon.com/neurondevice"
 EFA: Final = "vpc.amazonaws.com/efa"
 MIG_PREFIX: Final = "nvidia.com/mig-"
 HUGEPAGES_PREFIX: Final = "hugepages-"
+_WHOLE_ACCELERATORS: Final = frozenset({GPU, NEURON_DEVICE})
 
 GIBIBYTE: Final = 2**30
 UNLIMITED: Final = 2**63 - 1
@@ -122,7 +123,7 @@ def is_mig(resource: ResourceName) -> bool:
 
 def is_accelerator(resource: ResourceName) -> bool:
     """Return whether `resource` is a GPU, a slice of one, or a Neuron device."""
-    return resource in {GPU, NEURON_DEVICE} or is_mig(resource)
+    return resource in _WHOLE_ACCELERATORS or resource.startswith(MIG_PREFIX)
 
 
 @lru_cache(maxsize=4096)

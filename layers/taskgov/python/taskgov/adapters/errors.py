@@ -5,7 +5,14 @@ from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from taskgov.errors import ConflictError, InvalidRequestError, NotFoundError, ThrottledError, UpstreamError
+from taskgov.errors import (
+    ConflictError,
+    GovernanceError,
+    InvalidRequestError,
+    NotFoundError,
+    ThrottledError,
+    UpstreamError,
+)
 from taskgov.hyperpod.inferred import CONFLICTS, LIMIT_REACHED
 
 THROTTLED = frozenset(
@@ -51,19 +58,24 @@ def translated(what: str) -> Iterator[None]:
     except ParamValidationError as error:
         raise InvalidRequestError(f"{what}: {error}") from error
     except ClientError as error:
-        details = error.response.get("Error", {})
-        code = details.get("Code", "")
-        problem = _domain_error(code)(f"{what}: {code}: {details.get('Message')}")
-        if code in LIMITS:
-            problem.refusal = "limit-reached"
-        elif code in DENIED:
-            problem.refusal = "access-denied"
-        raise problem from error
+        raise _problem(what, error) from error
     except BotoCoreError as error:
         raise UpstreamError(f"{what}: {error}") from error
     except (AttributeError, LookupError, TypeError) as error:
         form = f"{what}: the answer has another form than AWS documents ({type(error).__name__}: {error})"
         raise UpstreamError(f"{form}; is a proxy between?") from error
+
+
+def _problem(what: str, error: ClientError) -> GovernanceError:
+    """Return the domain's error. No variable of the frame that raises it has it (`Requests._open` says why)."""
+    details = error.response.get("Error", {})
+    code = details.get("Code", "")
+    problem = _domain_error(code)(f"{what}: {code}: {details.get('Message')}")
+    if code in LIMITS:
+        problem.refusal = "limit-reached"
+    elif code in DENIED:
+        problem.refusal = "access-denied"
+    return problem
 
 
 def _domain_error(

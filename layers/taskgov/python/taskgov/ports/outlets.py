@@ -1,8 +1,7 @@
 """Where events, notices and measurements go."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class EventBus(Protocol):
@@ -42,8 +41,7 @@ class TeamTopics(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(NamedTuple):
     """One metric value with its dimensions beyond `Cluster`, and properties that cost nothing."""
 
     name: str

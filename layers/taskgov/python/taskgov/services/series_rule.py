@@ -11,10 +11,11 @@ the hour. Until the hour ends no team loses its series, unless a team has new on
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import chain
-from typing import Final
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.findings import Severity
@@ -40,13 +41,21 @@ _LEFT_OUT: Final = frozenset(known.name for known in metric.METRICS if known.tog
 _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
 
 
+class OfTeam(NamedTuple):
+    """A value of a team."""
+
+    series: str
+    together: str
+    """The series of `other` that it is part of where the team has no series of its own."""
+    value: Measurement
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """The values of a measurement, by how they may be published."""
 
     always: tuple[Measurement, ...]
-    of_teams: Mapping[str, Sequence[tuple[str, Measurement]]]
-    """Team -> its values, each with its series."""
+    of_teams: Mapping[str, Sequence[OfTeam]]
     preemptions: tuple[Measurement, ...]
     base: frozenset[str]
     """Series that do not depend on which teams have their own: those without a team, and all that `other` may need."""
@@ -96,24 +105,22 @@ def bounded(
 def sorted_out(measured: Iterable[Measurement]) -> Values:
     """Return the values of a measurement, by how they may be published."""
     always, preemptions = [], []
-    of_teams: dict[str, list[tuple[str, Measurement]]] = {}
+    of_teams: dict[str, list[OfTeam]] = {}
     together = set[str]()
-    for value in measured:
-        dimensions = value.dimensions
-        if "PreemptingTeam" in dimensions:
-            preemptions.append(value)
-            continue
+    for dimensions, some in groupby(measured, attrgetter("dimensions")):  # the values of a quota follow one another
         team = dimensions.get("Team", ALL_TEAMS)
-        if team == ALL_TEAMS:
-            always.append(value)
-            continue
-        series = _series(value.name, dimensions.values())
-        of_teams.setdefault(team, []).append((series, value))
-        if value.name not in _LEFT_OUT:
-            together.add(_series(value.name, {**dimensions, "Team": OTHER}.values()))
+        if "PreemptingTeam" in dimensions:
+            preemptions += some
+        elif team == ALL_TEAMS:
+            always += some
+        else:
+            own, other = _place(dimensions.values()), _place({**dimensions, "Team": OTHER}.values())
+            new = [OfTeam(value.name + own, value.name + other, value) for value in some]
+            of_teams.setdefault(team, []).extend(new)
+            together.update(one.together for one in new if one.value.name not in _LEFT_OUT)
     preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
     base = frozenset(chain(_series_of(always), together, preempted))
-    every = base.union(_series_of(preemptions), (series for some in of_teams.values() for series, _ in some))
+    every = base.union(_series_of(preemptions), (one.series for some in of_teams.values() for one in some))
     return Values(tuple(always), of_teams, tuple(preemptions), base, every)
 
 
@@ -123,7 +130,11 @@ def _series_of(measured: Iterable[Measurement]) -> Iterator[str]:
 
 
 def _series(name: str, dimensions: Iterable[str]) -> str:
-    return "|".join((name, *dimensions))
+    return name + _place(dimensions)
+
+
+def _place(dimensions: Iterable[str]) -> str:
+    return "|".join(("", *dimensions))
 
 
 def _busy(values: Values, before: SeriesMemory | None, hour: datetime) -> dict[str, datetime]:
@@ -133,18 +144,20 @@ def _busy(values: Values, before: SeriesMemory | None, hour: datetime) -> dict[s
     """
     known = before.busy if before else {}
     busy = {team: at for team, at in known.items() if hour - HOUR <= at <= hour}
-    of_teams = (value for some in values.of_teams.values() for _, value in some)
+    of_teams = (one.value for some in values.of_teams.values() for one in some)
     for value in chain(of_teams, values.preemptions, values.always):
         if value.name in BUSY and (value.value > 0 or any(number > 0 for _, number in _numbers(value))):
             busy[value.dimensions["Team"]] = hour
     return dict(sorted(busy.items()))
 
 
-def _numbers(value: Measurement) -> Iterator[tuple[str, float]]:
-    """Give the properties that are amounts."""
-    for name, number in value.properties.items():
-        if isinstance(number, (int, float)) and type(number) is not bool:
-            yield name, number
+def _numbers(value: Measurement) -> list[tuple[str, float]]:
+    """Return the properties that are amounts."""
+    return [
+        (name, number)
+        for name, number in value.properties.items()
+        if isinstance(number, (int, float)) and type(number) is not bool
+    ]
 
 
 def _own(
@@ -162,7 +175,7 @@ def _own(
         values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
-        new = {series for series, _ in values.of_teams[team]} - taken
+        new = {one.series for one in values.of_teams[team]} - taken
         most = room if team in kept or team in busy else room - room // FREE_PART
         if len(taken) + len(new) <= most:
             own.add(team)
@@ -171,13 +184,14 @@ def _own(
 
 
 def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
-    others: list[Measurement] = []
+    others: list[OfTeam] = []
     for team, some in values.of_teams.items():
         if team in own:
-            yield from (value for _, value in some)
+            yield from (one.value for one in some)
         else:
-            others.extend(value for _, value in some if value.name not in _LEFT_OUT)
-    yield from _merged((value, {**value.dimensions, "Team": OTHER}) for value in others)
+            others += (one for one in some if one.value.name not in _LEFT_OUT)
+    for value in _merged((one.together, one.value) for one in others):
+        yield value._replace(dimensions={**value.dimensions, "Team": OTHER})
 
 
 def _preemptions(values: Values, own: frozenset[str], taken: set[str], room: int) -> Iterator[Measurement]:
@@ -193,23 +207,20 @@ def _preemptions(values: Values, own: frozenset[str], taken: set[str], room: int
         if len(taken) + len(new) > room:
             dimensions, new = dict.fromkeys(dimensions, OTHER), set()
         taken |= new
-        told.append((value, dimensions))
+        told.append((_series(value.name, dimensions.values()), value._replace(dimensions=dimensions)))
     yield from _merged(told)
 
 
-def _merged(some: Iterable[tuple[Measurement, Mapping[str, str]]]) -> Iterator[Measurement]:
-    """Return one value for each series, with the sum or the maximum of what shares its dimensions."""
-    groups: dict[tuple[str, ...], tuple[Measurement, Mapping[str, str], list[float], dict[str, list[float]]]] = {}
-    for value, dimensions in some:
-        key = (value.name, *dimensions.values())
-        group = groups.get(key)
-        if group is None:
-            group = groups[key] = (value, dimensions, [], {})
-        _, _, amounts, properties = group
-        amounts.append(value.value)
-        for name, number in _numbers(value):
-            properties.setdefault(name, []).append(number)
-    for first, dimensions, amounts, properties in groups.values():
+def _merged(some: Iterable[tuple[str, Measurement]]) -> Iterator[Measurement]:
+    """Return one value for each series, with the sum or the maximum of all its values."""
+    groups: dict[str, list[Measurement]] = {}
+    for series, value in some:
+        groups.setdefault(series, []).append(value)
+    for first, *more in groups.values():
         together = max if _BY_NAME[first.name].together == "max" else sum
+        properties: dict[str, list[float]] = {}
+        for value in (first, *more):
+            for name, number in _numbers(value):
+                properties.setdefault(name, []).append(number)
         sums = {name: sum(sorted(numbers)) for name, numbers in sorted(properties.items())}
-        yield replace(first, value=together(amounts), dimensions=dimensions, properties=sums)
+        yield first._replace(value=together([first.value, *(value.value for value in more)]), properties=sums)

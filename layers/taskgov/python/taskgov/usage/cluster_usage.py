@@ -81,11 +81,12 @@ def _cluster_usage(
         teams=tuple(
             TeamUsage(
                 usage=line,
-                leading=(line.instance_type, line.resource) in leading,
-                entitlement=entitled.get((line.queue, line.instance_type, line.resource)),
-                infinite_share=line.team in unweighted and line.borrowed > 0,
+                leading=is_leading,
+                entitlement=entitled.get((line.queue, line.instance_type, line.resource)) if is_leading else None,
+                infinite_share=line.borrowed > 0 and line.team in unweighted,
             )
             for line in usage.lines
+            for is_leading in ((line.instance_type, line.resource) in leading,)
         ),
         loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
         capacities=tuple(capacities_of(usage, offers, leading)),

@@ -12,6 +12,7 @@ workloads have reserved (`status.flavorsReservation`): that is what Kueue's sche
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Final
 
 from taskgov.hyperpod import names
@@ -117,10 +118,8 @@ def amounts_in(kueue: KueueObjects) -> Iterator[tuple[str, ResourceName, int]]:
 
 
 def _usage(kueue: KueueObjects, places: Container[Place] | None = None) -> Usage:
-    lines = sorted(
-        _lines(_holders_in(kueue), places),
-        key=lambda line: (line.team, line.instance_type, line.resource, line.queue),
-    )
+    by_place = attrgetter("team", "instance_type", "resource", "queue")
+    lines = sorted(_lines(_holders_in(kueue), places), key=by_place)
     return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in _sorted_queues(kueue)))
 
 
@@ -192,13 +191,13 @@ def _lines(holders: Sequence[_Holder], places: Container[Place] | None) -> Itera
                 pools.setdefault((holder.root, key), []).append(holder)
             elif _is_shown(holder, key):
                 account = _account(holder, key)
-                yield _line(holder, key, account, attribute_alone(account))
+                yield _line(holder, split(key), account, attribute_alone(account))
     for (_, key), members in pools.items():
         accounts = [_account(member, key) for member in members]
-        loans = attribute_loans(accounts)
+        loans, place = attribute_loans(accounts), split(key)
         for holder, account in zip(members, accounts, strict=True):
             if _is_shown(holder, key):
-                yield _line(holder, key, account, loans[holder.name])
+                yield _line(holder, place, account, loans[holder.name])
 
 
 def _keys(holder: _Holder) -> Iterator[FlavorResource]:
@@ -210,8 +209,8 @@ def _is_shown(holder: _Holder, key: FlavorResource) -> bool:
     return key in holder.quotas or bool(holder.used[key])
 
 
-def _line(holder: _Holder, key: FlavorResource, account: Account, loans: LoanAttribution) -> QuotaUsage:
-    instance_type, resource = split(key)
+def _line(holder: _Holder, place: Place, account: Account, loans: LoanAttribution) -> QuotaUsage:
+    instance_type, resource = place
     return QuotaUsage(
         team=holder.team,
         queue=holder.name,

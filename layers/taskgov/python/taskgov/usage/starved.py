@@ -41,7 +41,8 @@ def starved_teams(snapshot: Snapshot) -> tuple[Starved, ...]:
     pool = pool_of(roots_of(kueue))
     borrowed = Counter[tuple[str, str, ResourceName]]()
     for line in lines:
-        borrowed[pool(line)] += line.borrowed
+        if line.borrowed:
+            borrowed[pool(line)] += line.borrowed
     demand = waiting_demand(kueue)
     found = (
         Starved(
@@ -50,10 +51,11 @@ def starved_teams(snapshot: Snapshot) -> tuple[Starved, ...]:
             resource=line.resource,
             guaranteed=line.guaranteed,
             own_use=line.own_use,
-            waiting=demand.get((line.queue, line.instance_type, line.resource), 0),
+            waiting=waiting,
             borrowed=borrowed[pool(line)] - line.borrowed,
         )
         for line in lines
+        if (waiting := demand.get((line.queue, line.instance_type, line.resource), 0))
     )
     return tuple(
         sorted(

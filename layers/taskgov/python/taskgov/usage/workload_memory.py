@@ -41,6 +41,7 @@ class WorkloadMemory:
     listed_at: datetime
     """When all of them were listed last."""
     records: Mapping[Key, Record] = field(default_factory=dict)
+    """Those that can be read first, as in the document."""
 
     def is_of(self, eks_arn: str, now: datetime) -> bool:
         """Return whether it can be followed from: it is this cluster's, and all workloads were listed lately."""
@@ -49,11 +50,9 @@ class WorkloadMemory:
     def after(self, resource_version: str, changed: Mapping[Key, Record | None]) -> Self:
         """Return it with what changed up to a version; None stands for what was deleted."""
         records = {**self.records, **changed}
-        return replace(
-            self,
-            resource_version=resource_version,
-            records={key: record for key, record in records.items() if record is not None},
-        )
+        there = [(key, record) for key, record in records.items() if record is not None]
+        there.sort(key=lambda item: isinstance(item[1], UnreadableObject))
+        return replace(self, resource_version=resource_version, records=dict(there))
 
     def facts(self) -> tuple[WorkloadFacts, ...]:
         """Return what is known of the workloads that can be read."""

@@ -114,13 +114,21 @@ class Requests:
         except (ApiException, urllib3.exceptions.HTTPError) as error:
             raise UpstreamError(f"{what}: {error}") from error
         if response.status >= HTTPStatus.BAD_REQUEST:
-            known = _ERRORS if method == "GET" else _ERRORS_OF_WRITES
-            sentence = _sentence(_read(response, what), response.reason)
-            problem = known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
-            if response.status == HTTPStatus.FORBIDDEN:
-                problem.refusal = "access-denied"
-            raise problem
+            raise _problem(response, what, _ERRORS if method == "GET" else _ERRORS_OF_WRITES)
         return response
+
+
+def _problem(response: Any, what: str, known: Mapping[int, type[GovernanceError]]) -> GovernanceError:
+    """Return the error of an answer.
+
+    A frame that has the error it raises as a variable is a cycle: it and its callers, with all that they have read,
+    would stay until the next collection.
+    """
+    sentence = _sentence(_read(response, what), response.reason)
+    problem = known.get(response.status, UpstreamError)(f"{what}: {response.status} {sentence}")
+    if response.status == HTTPStatus.FORBIDDEN:
+        problem.refusal = "access-denied"
+    return problem
 
 
 def _read(response: Any, what: str) -> bytes:

@@ -46,7 +46,7 @@ def _keep(parsed_response: Any, response_dict: Any, **_context: object) -> None:
 
 def _unknown(sent: Any, known: Any, path: str) -> Iterator[str]:
     """Yield the paths of what was sent and is not known; a member that is null says nothing."""
-    if isinstance(sent, Mapping):
+    if isinstance(sent, dict):
         for name, value in sent.items():
             if value is not None and name not in known:
                 yield f"{path}.{name}"
