@@ -6,6 +6,7 @@ import pytest
 
 from taskgov.allocation.loops import LoopSearch
 from taskgov.allocation.planner import plan_quotas
+from taskgov.allocation.predict import Player
 from taskgov.allocation.projection import after as after_plan
 from taskgov.audit import findings_work
 from taskgov.audit.finding_report import report_findings
@@ -13,7 +14,7 @@ from taskgov.audit.findings import audit
 from taskgov.audit.plan_effect import PlanEffect, plan_effects
 from taskgov.audit.trend import Earlier
 from taskgov.findings.of_audit import PREEMPTION_LOOP
-from taskgov.policy.document import PolicyDocument
+from taskgov.policy.document import Guardrails, PolicyDocument
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import AppliedQuota
 from tests.allocation.world import NOW, document, fixed, nodes, quota, row
@@ -55,6 +56,33 @@ def test_what_the_plan_does_not_touch_is_not_said_to_be_remedied() -> None:
     plan = plan_quotas(snapshot, mode="plan")
     assert "request-never-fits" in {each.code for each in audit(snapshot, plan)}
     assert "request-never-fits" not in {each.code for each in found(snapshot)}
+
+
+def test_what_was_evicted_again_and_again_is_not_said_to_be_remedied() -> None:
+    snapshot = short_of_a_machine()
+    (huge,) = snapshot.kueue.workloads
+    stats = {"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 3}]}
+    evicted = {**huge, "status": {**huge.get("status", {}), "schedulingStats": stats}}
+    snapshot = replace(snapshot, kueue=replace(snapshot.kueue, workloads=(evicted,)))
+    assert "eviction-loop" in {each.code for each in audit(snapshot, plan_quotas(snapshot, mode="plan"))}
+    assert "eviction-loop" not in {each.code for each in found(snapshot)}
+
+
+def test_what_the_plan_leaves_is_judged_without_playing_the_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = Guardrails.model_validate({"maxDecreasePercent": 25, "onLimit": "partial"})
+    lab = Lab().team("team-a", 8).team("team-b", 0).machines(8)
+    lab.policy = halves("team-a", "team-b").model_copy(update={"guardrails": rules})
+    lab.submit("team-b", "waits", gpus=4)
+    snapshot = lab.snapshot()
+    plan = plan_quotas(snapshot, mode="plan")
+    assert plan_quotas(after_plan(snapshot, plan), mode="plan").changes
+    findings = audit(snapshot, plan)
+
+    def played(*_: object) -> Player:
+        raise AssertionError("the scheduler was played")
+
+    monkeypatch.setattr("taskgov.allocation.played.Player", played)
+    plan_effects(snapshot, plan, findings)
 
 
 def test_every_remedied_finding_is_gone_once_the_plan_is_written_and_nothing_is_left_to_change() -> None:

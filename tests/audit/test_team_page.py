@@ -11,12 +11,13 @@ from taskgov.audit.team_page import TeamPage, team_pages
 from taskgov.audit.team_page_html import headline, team_page_html
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import QuotaEdit
+from taskgov.usage.cluster_usage import cluster_usage
 from tests.support.lab import Lab
 from tests.support.memory import NOON
 
 
 def pages(snapshot: Snapshot) -> dict[str, TeamPage]:
-    return {page.team: page for page in team_pages(snapshot)}
+    return {page.team: page for page in team_pages(snapshot, cluster_usage(snapshot))}
 
 
 def two_teams() -> Lab:

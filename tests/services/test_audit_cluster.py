@@ -25,6 +25,7 @@ from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.audit_cluster import AuditCluster
 from taskgov.services.team_pages import MOST_FAILED
 from taskgov.snapshot.unreadable import UnreadableItem, UnreadableItemError
+from taskgov.usage import cluster_usage
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -143,6 +144,20 @@ def test_a_bucket_that_takes_no_page_is_not_asked_for_each_of_many(monkeypatch: 
     monkeypatch.setattr(world.cluster.documents, "put", refusing(world, "/teams/"))
     world.audit()
     assert len(world.failures.reported) == MOST_FAILED
+
+
+def test_loans_are_attributed_once_for_the_report_and_the_pages_of_teams(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, made = a_calm_world(), []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        made.append(given)
+        return attributed(*given, **options)
+
+    attributed = cluster_usage._cluster_usage
+    monkeypatch.setattr(cluster_usage, "_cluster_usage", counted)
+    world.audit()
+    assert len(made) == 1
+    assert "reports/ml-cluster/teams/team-a.html" in world.cluster.documents.stored
 
 
 def test_pages_that_cannot_be_made_end_no_audit(monkeypatch: pytest.MonkeyPatch) -> None:

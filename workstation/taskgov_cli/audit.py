@@ -133,8 +133,8 @@ def _trend(report: Report) -> Iterator[RenderableType]:
         if finding.is_new:
             yield Text(f"  new: {finding.severity} {finding.code}, {finding.subject}")
     figures = trend_table(report)
-    moved = [row for row in figures.rows if any(row[at][1] for at in DIFFERENCES)]
-    yield from (_table(part) for part in (replace(figures, rows=tuple(moved)), resolved_table(report)) if part.rows)
+    moved = [row for row in figures.lines if any(row[at][1] for at in DIFFERENCES)]
+    yield from (_table(part) for part in (replace(figures, lines=tuple(moved)), resolved_table(report)) if part.lines)
 
 
 def _table(shown: Table) -> RenderableType:

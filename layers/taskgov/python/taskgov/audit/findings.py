@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from taskgov.allocation.plan import Plan
 from taskgov.audit.findings_quota import quota_findings
-from taskgov.audit.findings_work import work_findings
+from taskgov.audit.findings_work import loop_findings, work_findings
 from taskgov.findings import Finding
 from taskgov.snapshot.model import Snapshot
 
@@ -18,8 +18,8 @@ def audit(snapshot: Snapshot, plan: Plan, *, with_loops: bool = True) -> tuple[F
 
     `plan` is the plan of this snapshot. `with_loops` also searches for work that would preempt itself forever.
     """
-    work = work_findings(snapshot, with_loops=with_loops)
-    return tuple(_once((*plan.findings, *quota_findings(snapshot, plan), *work)))
+    loops = loop_findings(snapshot) if with_loops else ()
+    return tuple(_once((*plan.findings, *quota_findings(snapshot, plan), *work_findings(snapshot), *loops)))
 
 
 def _once(findings: Iterable[Finding]) -> Iterable[Finding]:

@@ -33,8 +33,8 @@ LOOP: Final = 3
 """Evictions of one workload that make a loop."""
 
 
-def work_findings(snapshot: Snapshot, *, with_loops: bool = True) -> Iterable[Finding]:
-    """Return the findings about use, waiting work and evictions; `with_loops`: also about predicted loops."""
+def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
+    """Return the findings about use, waiting work and evictions."""
     usage = usage_in(snapshot.kueue).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
     pending = {work.team: work for work in pending_by_team(facts_in(snapshot.kueue))}
@@ -44,8 +44,6 @@ def work_findings(snapshot: Snapshot, *, with_loops: bool = True) -> Iterable[Fi
     yield from _idle(snapshot)
     yield from never_fits(snapshot)
     yield from _loops(snapshot)
-    if with_loops:
-        yield from _endless(snapshot)
 
 
 def _starved(snapshot: Snapshot) -> Iterable[Finding]:
@@ -71,9 +69,11 @@ def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[s
         for quota in snapshot.quotas
         if sharing_of(quota.compute_quota_config).strategy is SharingStrategy.DONT_LEND
     }
+    waiting = [team for team, work in sorted(pending.items()) if work.accelerators]
     for line in lines:
-        waiting = sorted(team for team, work in pending.items() if team != line.team and work.accelerators)
-        if line.team in closed and line.idle > 0 and waiting:
+        if line.team not in closed or line.idle <= 0:
+            continue
+        if others := [team for team in waiting if team != line.team]:
             yield HOARDING.about(
                 line.team,
                 {"idle": line.idle, "instanceType": line.instance_type},
@@ -81,7 +81,7 @@ def _hoarded(snapshot: Snapshot, lines: Iterable[QuotaUsage], pending: Mapping[s
                 idle=line.idle,
                 guaranteed=line.guaranteed,
                 instance_type=line.instance_type,
-                waiting=", ".join(waiting),
+                waiting=", ".join(others),
             )
 
 
@@ -141,7 +141,7 @@ def _loops(snapshot: Snapshot) -> Iterable[Finding]:
             yield EVICTION_LOOP.about(task, evidence, workload=task, times=times, reasons=why)
 
 
-def _endless(snapshot: Snapshot) -> Iterable[Finding]:
+def loop_findings(snapshot: Snapshot) -> Iterable[Finding]:
     """Report the loop of preemptions that the scheduling model predicts, with the settings that end it there.
 
     Where the search ends without an answer, that is reported.

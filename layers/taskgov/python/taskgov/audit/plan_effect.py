@@ -5,15 +5,21 @@ are: the effect on work is the plan's own prediction, and no finding counts as r
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Final
 
 from taskgov.allocation.plan import Change, Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.projection import after
 from taskgov.audit.findings import audit
+from taskgov.audit.findings_work import loop_findings
 from taskgov.findings import Finding
-from taskgov.findings.of_audit import LOOPS_NOT_SEARCHED, PREEMPTION_LOOP
-from taskgov.snapshot.model import Snapshot
+from taskgov.findings.of_audit import EVICTION_LOOP, LOOPS_NOT_SEARCHED, PREEMPTION_LOOP, REQUEST_NEVER_FITS
+from taskgov.snapshot.model import KueueObjects, Snapshot
+from taskgov.usage.workload_facts import FollowedKueue, WorkloadFacts, facts_in
+
+OF_WORKLOADS: Final = frozenset({REQUEST_NEVER_FITS.code, EVICTION_LOOP.code})
+"""Findings that follow from workloads and nodes alone: no quota remedies them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +51,22 @@ def plan_effects(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) ->
         supposed = after(snapshot, plan)
     except (KeyError, ValueError) as error:
         raise NotSupposedError(f"{type(error).__name__}: {error}") from error
+    judged = replace(supposed, kueue=_with_facts_alone(supposed.kueue, facts_in(snapshot.kueue)))
+    left = audit(judged, plan_quotas(judged, mode="plan", digest=""), with_loops=False)
     # A search for loops costs as much as a prediction; without a loop today none can be remedied.
-    left = audit(supposed, plan_quotas(supposed, mode="plan", digest=""), with_loops=any(map(_is_of_loops, found)))
-    identities = {finding.identity for finding in left}
+    loops = loop_findings(supposed) if any(map(_is_of_loops, found)) else ()
+    identities = {finding.identity for finding in (*left, *loops)}
     return tuple(
         PlanEffect(finding.code, finding.subject, plan.plan_id, _about(finding, plan.changes), finding.identity)
         for finding in found
-        if finding.identity not in identities
+        if finding.identity not in identities and finding.code not in OF_WORKLOADS
     )
+
+
+def _with_facts_alone(kueue: KueueObjects, facts: tuple[WorkloadFacts, ...]) -> FollowedKueue:
+    """Return the objects without workloads, which no plan changes: they need not be read or played again."""
+    others = {field.name: getattr(kueue, field.name) for field in fields(KueueObjects)}
+    return FollowedKueue(**{**others, "workloads": ()}, facts=facts)
 
 
 def _is_of_loops(finding: Finding) -> bool:

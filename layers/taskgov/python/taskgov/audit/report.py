@@ -5,7 +5,6 @@
 Amounts are in the unit that people read: cores for cpu, GiB for memory, the count for everything else.
 """
 
-import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -267,7 +266,7 @@ class Report:
 
 def report_json(report: Report) -> bytes:
     """Return the report as JSON for programs: two spaces of indent, members in the order of the schema."""
-    return (json.dumps(_form().data(report), indent=2, ensure_ascii=False) + "\n").encode()
+    return _form().indented(report)
 
 
 @cache

@@ -40,7 +40,7 @@ from taskgov.usage.workloads import Preemption
 NO_AUDIT_BEFORE: Final = Earlier()
 
 
-def audit_report(
+def audit_report(  # noqa: PLR0913 - a report has as many sources
     snapshot: Snapshot,
     earlier: Earlier = NO_AUDIT_BEFORE,
     *,
@@ -49,17 +49,19 @@ def audit_report(
     starts: Starts = NO_STARTS,
     advice: Sequence[QuotaAdvice] = (),
     document: str = "",
+    usage: ClusterUsage | None = None,
 ) -> Report:
     """Return the report of a snapshot: planned in mode `plan`, and judged by the model that plans.
 
     `earlier` is what audits before left (see `taskgov.audit.trend`), `topics` how ARNs of teams' topics must begin,
     `beside` what is found outside the snapshot, `starts` the estimates of starts that are kept, `advice` what the
-    record of work advises, `document` the file that was used instead of the document in force.
+    record of work advises, `document` the file that was used instead of the document in force, `usage` that
+    of the snapshot with its loans, where it is known already.
     """
     plan = plan_quotas(snapshot, mode="plan")
     outside = (*beside, *advice_findings(advice))
     found = report_findings(snapshot, plan, audit(snapshot, plan), earlier, topics, outside, document)
-    report = build_report(snapshot, plan, cluster_usage(snapshot), found, earlier, starts)
+    report = build_report(snapshot, plan, cluster_usage(snapshot) if usage is None else usage, found, earlier, starts)
     return replace(report, advice=tuple(advice), header=replace(report.header, document=document))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from taskgov.audit.report import PlanRemedy, Report, ReportedFinding
@@ -103,21 +104,7 @@ def muted_table(report: Report) -> Table:
 
 def trend_table(report: Report) -> Table:
     """Return the key figures beside those of earlier audits; what was always 0 is left out."""
-    trend = report.trend
-    return Table(
-        "trend",
-        "Trend",
-        trend_note(report),
-        (
-            Column("Figure", "name"),
-            Column("Now", "number"),
-            Column("Previous audit", "number"),
-            Column("Change", "number"),
-            Column("A week ago", "number", "The newest audit that is at least a week old"),
-            Column("Change in the week", "number"),
-        ),
-        tuple(_trend_rows(report)) if trend.previous else (),
-    )
+    return TREND.of(_trend_rows(report) if report.trend.previous else (), trend_note(report))
 
 
 def trend_note(report: Report) -> str:
@@ -174,6 +161,24 @@ def _severity(severity: Severity) -> Cell:
     return severity.value, severity.gravity
 
 
+TREND: Final[Sheet[tuple[Cell, ...]]] = Sheet(
+    "trend",
+    "Trend",
+    "",
+    tuple(
+        Field(column, itemgetter(place))
+        for place, column in enumerate(
+            (
+                Column("Figure", "name"),
+                Column("Now", "number"),
+                Column("Previous audit", "number"),
+                Column("Change", "number"),
+                Column("A week ago", "number", "The newest audit that is at least a week old"),
+                Column("Change in the week", "number"),
+            )
+        )
+    ),
+)
 MUTED: Final[Sheet[ReportedFinding]] = Sheet(
     "muted",
     "Muted findings",

@@ -125,12 +125,12 @@ def _figure(amount: float, unit: str) -> str:
 
 def absent(shown: Iterable[Table]) -> str:
     """Return which sections are not on a page because there is nothing to show, in one line."""
-    return ", ".join(table.title for table in shown if not table.rows)
+    return ", ".join(table.title for table in shown if not table.lines)
 
 
 def on_page(shown: Iterable[Table]) -> tuple[Table, ...]:
     """Return the tables that have something to show, as they are shown."""
-    return tuple(table.on_page() for table in shown if table.rows)
+    return tuple(table.on_page() for table in shown if table.lines)
 
 
 def drawn_rows(table: Table) -> Markup:

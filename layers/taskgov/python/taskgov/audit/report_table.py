@@ -1,9 +1,9 @@
 """What is a table of the report page? Headings, and cells with what they are sorted by."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from taskgov.audit.report import Command
 from taskgov.number_text import NOTHING, moment, number
@@ -35,41 +35,53 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One section of the page; one without rows is not shown."""
+    """One section of the page; one without lines is not shown."""
 
     anchor: str
     title: str
     note: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    fields: tuple["Field[Any]", ...]
+    lines: Sequence[Any]
+    """What its rows are about; a cell is made of them where it is shown."""
     commands: tuple[Command, ...] = ()
     is_folded: bool = False
     """Whether only its title and the number of its rows are shown until a person opens it."""
 
     @property
+    def columns(self) -> tuple[Column, ...]:
+        """Its headings."""
+        return tuple(field.column for field in self.fields)
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """The cells of each line."""
+        return tuple(tuple(field.cell(line) for field in self.fields) for line in self.lines)
+
+    @property
     def is_tall(self) -> bool:
         """Whether it scrolls by itself, so that the next section is not far."""
-        return len(self.rows) > 25
+        return len(self.lines) > 25
 
     def on_page(self) -> "Table":
         """Return it without columns that say nothing, and with at most `MOST_ROWS` rows."""
-        kept = [place for place, column in enumerate(self.columns) if self._says_something(place, column)]
-        more = len(self.rows) - MOST_ROWS
+        kept = tuple(filter(self._says_something, self.fields))
+        more = len(self.lines) - MOST_ROWS
         cut = (
-            f"The first {MOST_ROWS} of {len(self.rows):,}; the JSON file next to this page has all rows."
+            f"The first {MOST_ROWS} of {len(self.lines):,}; the JSON file next to this page has all rows."
             if more > 0
             else ""
         )
         return replace(
             self,
-            note=" ".join(filter(None, (self.note, *(self.columns[place].note for place in kept), cut))),
-            columns=tuple(self.columns[place] for place in kept),
-            rows=tuple(tuple(row[place] for place in kept) for row in self.rows[:MOST_ROWS]),
+            note=" ".join(filter(None, (self.note, *(field.column.note for field in kept), cut))),
+            fields=kept,
+            lines=self.lines[:MOST_ROWS],
         )
 
-    def _says_something(self, place: int, column: Column) -> bool:
-        cells = [row[place] for row in self.rows]
-        return any(words not in {"", NOTHING} and not (column.is_rare and key == 0) for words, key in cells)
+    def _says_something(self, field: "Field[Any]") -> bool:
+        is_rare = field.column.is_rare
+        cells = map(field.cell, self.lines)
+        return any(words not in {"", NOTHING} and not (is_rare and key == 0) for words, key in cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +103,7 @@ class Sheet(Generic[Line]):
 
     def of(self, lines: Iterable[Line], note: str = "") -> Table:
         """Return the table with a row for each line; `note` is appended to its own."""
-        rows = tuple(tuple(field.cell(line) for field in self.fields) for line in lines)
-        columns = tuple(field.column for field in self.fields)
-        return Table(self.anchor, self.title, f"{self.note} {note}".strip(), columns, rows)
+        return Table(self.anchor, self.title, f"{self.note} {note}".strip(), self.fields, tuple(lines))
 
 
 def name(label: str, of: Callable[[Line], str]) -> Field[Line]:

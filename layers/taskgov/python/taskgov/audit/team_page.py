@@ -17,7 +17,7 @@ from taskgov.audit.report_tasks import NO_STARTS, Starts, task_lines
 from taskgov.kueue.named import named
 from taskgov.scheduling.status_reading import read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
-from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.cluster_usage import ClusterUsage
 from taskgov.usage.tasks import TaskState, tasks_of
 
 Item = TypeVar("Item")
@@ -62,9 +62,12 @@ class TeamPage:
         return KEY.format(cluster=self.cluster_name, team=self.team)
 
 
-def team_pages(snapshot: Snapshot, starts: Starts = NO_STARTS) -> Iterator[TeamPage]:
-    """Yield the page of every team that has a quota, a promise or a task, by name; `starts` are kept estimates."""
-    usage, leases = cluster_usage(snapshot), lease_book(snapshot)
+def team_pages(snapshot: Snapshot, usage: ClusterUsage, starts: Starts = NO_STARTS) -> Iterator[TeamPage]:
+    """Yield the page of every team that has a quota, a promise or a task, by name.
+
+    `usage` is that of the snapshot, with loans; `starts` are kept estimates.
+    """
+    leases = lease_book(snapshot)
     tasks = _grouped((task.team, task) for task in tasks_of(snapshot))
     said = {(its.team, its.job): _said(item) for item in snapshot.kueue.workloads for its in (named(item),)}
     lines = _grouped((line.usage.team, line) for line in leading_first(usage.teams))

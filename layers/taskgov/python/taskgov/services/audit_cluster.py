@@ -33,6 +33,7 @@ from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
 from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.unreadable import UnreadableItemError
+from taskgov.usage.cluster_usage import cluster_usage
 
 KEY = "reports/{cluster}/{moment:%Y-%m-%dT%H%M%SZ}.{form}"
 HISTORY_KEY = "memory/{}/audits.json"
@@ -70,16 +71,18 @@ class AuditCluster:
         earlier = earlier_audits(self.documents, name, request.run_id)
         cut = series_findings(self.documents, name, snapshot.taken_at)
         unlockable = self._unreadable_lock(snapshot.cluster.arn)
+        usage, starts = cluster_usage(snapshot), task_starts(self.documents, snapshot)
         report = audit_report(
             snapshot,
             earlier,
             topics=self.team_topics.begin_with,
             beside=(*cut, *unlockable),
-            starts=task_starts(self.documents, snapshot),
+            starts=starts,
             advice=self.advise(snapshot),
+            usage=usage,
         )
         pointers = self._store(report)
-        TeamPages(self.documents, self.failures).write(snapshot)
+        TeamPages(self.documents, self.failures).write(snapshot, usage, starts)
         body = history_to_json(history_after(report, earlier))
         self.documents.put(HISTORY_KEY.format(name), body, "application/json")
         untold = self._tell_teams(snapshot, report, pointers.html, request.run_id)
