@@ -58,6 +58,11 @@ def test_a_question_about_a_file_waits_neither_for_aws_nor_for_the_planner() -> 
     assert len(of(modules, "taskgov_cli")) <= 14
 
 
+def test_an_explanation_of_a_job_does_not_wait_for_the_planner() -> None:
+    modules = imported("explain", "speech/voices", "-s", "examples/snapshot.json")
+    assert of(modules, "taskgov.allocation.planner", "taskgov_explain.team") == []
+
+
 def test_the_list_says_of_each_command_what_its_own_help_begins_with() -> None:
     group = typer.main.get_command(app)
     assert list(group.commands) == list(PLACES)  # type: ignore[attr-defined]

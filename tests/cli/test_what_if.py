@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from taskgov.allocation import planner
 from taskgov.snapshot.codec import snapshot_to_json
+from taskgov.snapshot.model import Snapshot
 from taskgov_cli.main import app
 from taskgov_embedded.cluster.manifests import job_manifest
 from taskgov_explain import sides
@@ -48,6 +50,23 @@ def test_teams_are_shown_side_by_side(runner: CliRunner, snapshot: str) -> None:
     assert result.exit_code == 0, result.output
     for text in ("Teams, before -> after", "4 -> 6", "At risk"):
         assert text in result.output
+
+
+def test_only_programs_get_a_digest_of_the_supposed_snapshot(
+    runner: CliRunner, snapshot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Snapshot]()
+
+    def digest(of: Snapshot) -> str:
+        asked.append(of)
+        return "digest"
+
+    monkeypatch.setattr(planner, "snapshot_sha256", digest)
+    arguments = ["what-if", "-s", snapshot, "--set", "team-b.ml.g5.8xlarge=6"]
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert asked == []
+    data = json.loads(runner.invoke(app, [*arguments, "--json"]).output)
+    assert (data["plan"]["snapshotSha256"], len(asked)) == ("digest", 1)
 
 
 def test_a_submitted_job_says_whom_it_would_preempt(runner: CliRunner, snapshot: str, tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.quantities import UNLIMITED
+from taskgov.scheduling import workload_store
+from taskgov.scheduling.limits import requote, settle_limits
 from taskgov.scheduling.objects import Quota
 from taskgov.scheduling.quota import (
     QuotaNode,
@@ -17,10 +20,12 @@ from taskgov.scheduling.quota import (
     link,
     lowest_subtree_that_fits,
     remove_usage,
-    settle_limits,
     within_nominal,
 )
 from tests.scheduling.builders import a_cohort, a_group, a_queue, a_running_job, a_world
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 FR = "gpu/cpu"
 
@@ -160,3 +165,60 @@ def test_what_exceeds_the_quota_is_kept_up_to_date() -> None:
         for node in (*queues, top):
             over = {fr: used - node.subtree.get(fr, 0) for fr, used in node.usage.items()}
             assert node.over == {fr: amount for fr, amount in over.items() if amount > 0}
+
+
+OTHER = "gpu/memory"
+_AMOUNTS = st.tuples(
+    st.integers(0, 9), st.one_of(st.none(), st.integers(0, 9)), st.one_of(st.none(), st.integers(0, 9))
+)
+_QUOTAS = st.tuples(_AMOUNTS, _AMOUNTS)
+
+
+def _tree(quotas: Sequence[Mapping[str, Quota]], used: Sequence[int]) -> list[QuotaNode]:
+    """Build a root with a cohort, two queues below the cohort and one below the root, all in use."""
+    names = ("root", "cohort", "a", "b", "c")
+    nodes = [QuotaNode(name, own, 1.0, is_queue=len(name) == 1) for name, own in zip(names, quotas, strict=True)]
+    root, cohort, first, second, third = nodes
+    for child, parent in ((cohort, root), (first, cohort), (second, cohort), (third, root)):
+        link(child, parent)
+    for queue, amount in zip(nodes[2:], used, strict=True):
+        queue.usage = {FR: amount, OTHER: amount // 2}
+    settle_limits(root)
+    return nodes
+
+
+def _derived(nodes: Sequence[QuotaNode]) -> list[tuple[dict[str, int], ...]]:
+    return [(n.subtree, n.usage, n.local, n.borrow_room, n.over, n.potential, n.lendable) for n in nodes]
+
+
+@given(
+    st.lists(_QUOTAS, min_size=5, max_size=5),
+    st.lists(st.integers(0, 12), min_size=3, max_size=3),
+    st.lists(st.tuples(st.integers(2, 4), _QUOTAS), min_size=1, max_size=4),
+)
+def test_a_queue_with_other_amounts_leaves_its_tree_as_if_it_was_built_with_them(
+    start: list[Any], used: list[int], changes: list[tuple[int, Any]]
+) -> None:
+    quotas = [{FR: Quota(*one), OTHER: Quota(*other)} for one, other in start]
+    nodes = _tree(quotas, used)
+    _derived(nodes)
+    for index, (one, other) in changes:
+        quotas[index] = {FR: Quota(*one), OTHER: Quota(*other)}
+        assert requote(nodes[index], quotas[index], 1.0)
+        assert _derived(nodes) == _derived(_tree(quotas, used))
+
+
+def test_a_queue_with_other_flavors_or_amounts_without_end_leaves_its_tree_to_be_built_again() -> None:
+    root, _, queue, *_ = _tree([{FR: Quota(4)}] * 5, [1, 1, 1])
+    before = dict(root.subtree)
+    for quotas in ({FR: Quota(4), OTHER: Quota(1)}, {OTHER: Quota(4)}, {FR: Quota(UNLIMITED)}):
+        assert not requote(queue, quotas, 1.0)
+    assert (root.subtree, queue.quotas) == (before, {FR: Quota(4)})
+
+
+def test_a_tree_is_not_built_again_because_a_queue_has_other_amounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = a_world(a_queue("a", cohort="pool", cpu="10"), a_queue("b", cohort="pool", cpu="20"))
+    world.quota("a")
+    monkeypatch.setattr(workload_store, "build_forest", None)
+    world.apply(a_queue("b", cohort="pool", cpu="5"))
+    assert world.quota("a").potential[FR] == 15_000

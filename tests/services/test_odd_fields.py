@@ -57,6 +57,11 @@ def every(sample: Any) -> list[tuple[Way, Any]]:
     return [(way, value) for way in places(sample) for value in ODD]
 
 
+def test_what_is_said_of_an_object_of_another_form_names_no_class_of_the_code() -> None:
+    queue = {"metadata": {"name": "a"}, "spec": {"resourceGroups": [7]}}
+    assert fault_of("ClusterQueue", queue) == "spec.resourceGroups.0: Input should be a valid dictionary"
+
+
 def test_an_odd_field_of_a_node_that_sagemaker_does_not_list_takes_nothing_else_down() -> None:
     for way, value in every(NODE):
         good, odd = readable_nodes([damaged(NODE, way, value), NODE])

@@ -25,7 +25,6 @@ from taskgov_explain.find import UnknownNameError
 from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
 from taskgov_explain.own_workload import explain_own_workload
 from taskgov_explain.reasons import Reason
-from taskgov_explain.team import explain_team
 from taskgov_explain.workload import explain_workload
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
                 of_one = replace(of_one, start=(starts_of(stack, known) or {}).get(of_one.key))
             answer(lambda: of_one, workload_shown(of_one), form, as_json=as_json)
         elif sees_all(known, EXPLAINING_NEEDS):
+            from taskgov_explain.team import explain_team  # noqa: PLC0415 - only a team's answer makes a plan
+
             of_team = explain_team(known, str(team))
             answer(lambda: of_team, team_shown(of_team), form, as_json=as_json)
         else:

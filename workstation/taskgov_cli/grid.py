@@ -113,16 +113,18 @@ class Grid:
 
     def _widths(self) -> list[int] | None:
         """Return how wide each column is; None where a cell is not a plain line."""
-        if not all("".join(cell.plain for cell in row).isprintable() for row in self.rows):
+        columns = [set(column) for column in self._texts()]
+        if not all(text.isprintable() for column in columns for text in column):
             return None
-        return [max(map(cell_len, set(column))) for column in self._texts()]
+        return [max(map(cell_len, column)) for column in columns]
 
     def _lines(self, widths: Sequence[int]) -> Iterator[str]:
-        for row in self.rows:
-            for cell, width, is_number in zip(row, widths, self.numeric, strict=True):
-                text = cell.plain.rstrip() if is_number else cell.plain
-                gap = " " * (width - cell_len(text))
-                yield f" {gap}{text} " if is_number else f" {text}{gap} "
+        columns = []
+        for (_, *texts), width, is_number in zip(self._texts(), widths, self.numeric, strict=True):
+            filled = {text: _filled_up(text, width, to_the_right=is_number) for text in set(texts)}
+            columns.append([filled[text] for text in texts])
+        for row in zip(*columns, strict=True):
+            yield from row
             yield "\n"
 
     def _as_blocks(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
@@ -136,6 +138,12 @@ class Grid:
                 parts = [(name, " " if short else ": ", cell) for name, cell in group]
                 for line in _filled(parts, options.max_width - INDENT) if short else parts:
                     yield _indented(line, INDENT, options)
+
+
+def _filled_up(text: str, width: int, *, to_the_right: bool) -> str:
+    text = text.rstrip() if to_the_right else text
+    gap = " " * (width - cell_len(text))
+    return f" {gap}{text} " if to_the_right else f" {text}{gap} "
 
 
 def _words(heading: str, *cells: str) -> Iterator[str]:

@@ -78,7 +78,8 @@ def what_if_command(  # noqa: PLR0913, PLR0917 - the options of a command
         hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], wanted, as_team))
         with working("supposing"):
             supposed = suppose(wanted, hypothesis)
-            supposed_then = what_if(now, supposed, durations.run_times(supposed, runs))
+            whole = as_json or form in {Form.JSON, Form.YAML}
+            supposed_then = what_if(now, supposed, durations.run_times(supposed, runs), with_digest=whole)
     except (UnknownNameError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     answer(lambda: supposed_then, shown(supposed_then), form, as_json=as_json)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from taskgov.kueue.named import Named, named
+from taskgov.kueue.named import Named, job_of, named
 from taskgov.snapshot.model import KubernetesObject
 
 
@@ -13,15 +13,15 @@ class UnknownNameError(LookupError):
 
 def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:
     """Return the workload of this name. Raises `UnknownNameError` that names the nearest, or all that it may be."""
-    everyone = [named(item) for item in workloads]
+    everyone = tuple(workloads)
     # Each of its names ends with that of the workload or of the job.
-    some = (workload for workload in everyone if name.endswith((workload.item["metadata"]["name"], workload.job)))
-    found = [workload for workload in some if name in workload.names]
+    some = (item for item in everyone if name.endswith((item["metadata"]["name"], job_of(item))))
+    found = [workload for workload in map(named, some) if name in workload.names]
     if len(found) == 1:
         return found[0]
     if found:
         raise UnknownNameError(f"{name} may be {_listed(_apart(found))}: choose one")
-    raise UnknownNameError(f"there is no workload named {name}; {_nearest(name, everyone)}")
+    raise UnknownNameError(f"there is no workload named {name}; {_nearest(name, [named(item) for item in everyone])}")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

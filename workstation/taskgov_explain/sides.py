@@ -85,7 +85,7 @@ def sides_of(
     Raises `KeyError` or `ValueError` for objects that cannot be read.
     """
     today = Projection.of(snapshot, changes, teams=_differing(snapshot, supposed))
-    now = today.model.copy()
+    now = today.model
     steps = steps_for(now)
     rest = today.settle(Budget(steps))
     before = _side(snapshot, today, rest, not_settled=_unsettled(rest, "the cluster as it is", steps))

@@ -113,15 +113,18 @@ class WhatIf:
     """What `loops` are about, with the settings that end it in the model; None without a loop."""
 
 
-def what_if(snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN_TIMES) -> WhatIf:
+def what_if(
+    snapshot: Snapshot, supposed: Snapshot, run_times: RunTimes = NO_RUN_TIMES, *, with_digest: bool = True
+) -> WhatIf:
     """Return the plan for the supposed cluster (see `suppose`) and what the scheduler would do, before and after.
 
-    Guardrails are shown in the plan and not obeyed: the question is what would happen if it were applied.
+    Guardrails are shown in the plan and not obeyed: the question is what would happen if it were applied. Without
+    `with_digest` the plan has no digest of its snapshot, which is written for it as a whole.
     Raises `ValueError` or `KeyError` for scheduler objects that cannot be read.
     """
     supposed = as_supposed(snapshot, supposed)
     played = list[PlayedPath]()
-    plan = plan_quotas(supposed, mode="plan", played=played)
+    plan = plan_quotas(supposed, mode="plan", played=played, digest=None if with_digest else "")
     before, after = sides_of(snapshot, supposed, plan.changes, next(iter(played), None))
     shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)} if after.loop else {}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)

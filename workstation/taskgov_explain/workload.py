@@ -1,12 +1,12 @@
 """Why does this workload wait, why was it preempted, why does it run here? The answer of `taskgov explain WORKLOAD`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from taskgov.allocation.lease_book import LeaseEntry, lease_book
-from taskgov.allocation.projection import model_of
+from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.uncertain import waiting_in
 from taskgov.estimates.given import GivenStart
 from taskgov.number_text import duration
@@ -104,7 +104,7 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
     `run_times` (by Kueue's key) make the earliest time known. Raises `UnknownNameError` for a name that nobody has or
     several have, `ValueError` for scheduler objects that cannot be read.
     """
-    world = model_of(snapshot)
+    world = loaded_from(snapshot, snapshot.instance_types).model
     case = Case(snapshot, world, find_workload(snapshot.kueue.workloads, name))
     reason, because = judge(case)
     waits = case.is_pending and reason in {Reason.WAITING_FOR_QUOTA, Reason.EXCEEDS_MAX_QUOTA}
@@ -124,7 +124,7 @@ def explain_workload(snapshot: Snapshot, name: str, run_times: RunTimes = NOTHIN
         asks=case.asks,
         kueue_says=_kueue_says(case),
         history=preemptions_in_words(case),
-        borrowing=tuple(_borrowing(case)),
+        borrowing=tuple(_borrowing(case, holders)),
         holders=holders,
         leases=_leases_among(snapshot, holders),
         remedies=remedies_of(case) if waits else (),
@@ -182,30 +182,30 @@ def _preemption_words(preemption: Preemption) -> str:
     )
 
 
-def _borrowing(case: Case) -> Iterator[str]:
+def _borrowing(case: Case, holders: tuple[Holder, ...]) -> Iterator[str]:
     """Say of an admitted workload what its team has beyond its quota, and whose that is."""
     if case.admission is None:
         return
-    for holder in holders_of(case.snapshot, _keys(case)):
+    for holder in (holder for holder in holders if holder.team == case.named.team):
         beyond = []
         if holder.borrowed:
-            beyond.append(f"{words(holder.resource, holder.borrowed)} borrowed, from {_lenders(case, holder)}")
+            beyond.append(f"{words(holder.resource, holder.borrowed)} borrowed, from {_lenders(holders, holder)}")
         if holder.over_quota:
             over = words(holder.resource, holder.over_quota)
             beyond.append(f"{over} over quota, since the quota was lowered under running work")
-        if holder.team == case.named.team and beyond:
+        if beyond:
             yield (
                 f"{holder.team} uses {words(holder.resource, holder.used)} of {holder.instance_type} with a quota of "
                 f"{holder.guaranteed}: {'; '.join(beyond)}"
             )
 
 
-def _lenders(case: Case, borrower: Holder) -> str:
+def _lenders(holders: Iterable[Holder], borrower: Holder) -> str:
     place = (borrower.instance_type, borrower.resource)
     lenders = [
         f"{lender.team} ({lender.lent} lent)"
-        for lender in holders_of(case.snapshot, [flavor_resource(*place)])
-        if lender.lent and lender.team != borrower.team
+        for lender in holders
+        if lender.lent and lender.team != borrower.team and (lender.instance_type, lender.resource) == place
     ]
     return ", ".join(lenders) or "the cohort"
 

@@ -75,6 +75,7 @@ def exact(quantity: str | float | Decimal) -> Decimal:
     return _number(quantity) if isinstance(quantity, str) else Decimal(str(quantity))
 
 
+@lru_cache(maxsize=4096)
 def format_quantity(resource: ResourceName, amount: int) -> str:
     """Write base units of `resource` as the API server prints them (canonical form).
 

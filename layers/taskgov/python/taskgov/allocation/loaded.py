@@ -118,9 +118,10 @@ def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
 
 def _not_applied(model: KueueModel, kueue: KueueObjects) -> Iterator[str]:
     """Apply the workloads, and give the names of those that cannot be read."""
+    is_checked = are_readable(kueue)
     for number, workload in enumerate(kueue.workloads, 1):
         try:
-            model.apply({**workload, "kind": "Workload"}, is_checked=are_readable(kueue))
+            model.apply({**workload, "kind": "Workload"}, is_checked=is_checked)
         except UNREADABLE:
             yield str(_metadata(workload).get("name") or f"number {number}")
 

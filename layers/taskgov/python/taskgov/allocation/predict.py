@@ -251,7 +251,9 @@ def _some(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
-def _distinct(states: Iterable[State]) -> tuple[State, ...]:
+def _distinct(states: Sequence[State]) -> tuple[State, ...]:
+    if len(states) == 1:
+        return tuple(states)
     by_signature: dict[object, State] = {}
     for state in states:
         key = state.cluster.model.signature(), state.excused, state.cluster.puts_back

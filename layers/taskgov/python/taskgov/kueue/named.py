@@ -32,13 +32,22 @@ class Named:
 
 def owner_of(item: KubernetesObject) -> Mapping[str, Any] | None:
     """Return the reference to the owner of a workload, the one that controls it where it has several."""
-    owners = item["metadata"].get("ownerReferences") or ()
-    return next((reference for reference in owners if reference.get("controller", True)), None)
+    reference: Mapping[str, Any]
+    for reference in item["metadata"].get("ownerReferences") or ():
+        if reference.get("controller", True):
+            return reference
+    return None
+
+
+def job_of(item: KubernetesObject) -> str:
+    """Return the name of the job of a workload: its owner, or itself when nobody owns it."""
+    owner = owner_of(item)
+    return str(item["metadata"]["name"] if owner is None else owner["name"])
 
 
 def named(item: KubernetesObject) -> Named:
-    """Return a workload with its names; the job is its owner, or itself when nobody owns it."""
-    metadata, owner = item["metadata"], owner_of(item)
+    """Return a workload with its names."""
+    metadata = item["metadata"]
     namespace, name = metadata.get("namespace") or "", metadata["name"]
     key = f"{namespace}/{name}" if namespace else name
-    return Named(key, team_of_namespace(namespace) or namespace, owner["name"] if owner else name, item)
+    return Named(key, team_of_namespace(namespace) or namespace, job_of(item), item)

@@ -2,9 +2,10 @@
 """The forms of fields that many objects have: amounts, moments, names, metadata, conditions, taints, selectors."""
 
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, TypeAdapter
+from pydantic_core import CoreSchema, core_schema
 
 from taskgov.quantities import CPU, parse
 from taskgov.scheduling.instants import instant, moment
@@ -35,13 +36,37 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 Number = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
-class ObjectForm(BaseModel):
-    """The form of an object or of a part of it. Its validator is built when it is first used, with those of its parts.
+MAY_BE_MISSING: Final[Any] = None
+"""The default of a field that may be missing, but is not null."""
 
-    Validators of their own for all parts would double the time that this takes.
+
+class ObjectForm:
+    """The form of an object or of a part of it: its fields with their types; those with a default may be missing.
+
+    Objects are checked and not built: models of pydantic take twice the time.
     """
 
-    model_config = ConfigDict(defer_build=True)
+    @classmethod
+    def check(cls, item: object) -> None:
+        """Raise `ValidationError` for an item of another form."""
+        if cls not in _ADAPTERS:
+            _ADAPTERS[cls] = TypeAdapter(cls)
+        _ADAPTERS[cls].validator.validate_python(item, strict=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Say how pydantic checks it."""
+        kinds = get_type_hints(cls, include_extras=True)
+        defined_by = {name: part for part in reversed(cls.__mro__) for name in vars(part).get("__annotations__", ())}
+        fields = {
+            name: core_schema.typed_dict_field(handler.generate_schema(kinds[name]), required=name not in vars(part))
+            for name, part in defined_by.items()
+        }
+        return core_schema.typed_dict_schema(fields)
+
+
+_ADAPTERS: Final[dict[type[ObjectForm], TypeAdapter[Any]]] = {}
+"""Made when a form is first used."""
 
 
 class MetadataForm(ObjectForm):
@@ -107,18 +132,21 @@ class LabelRequirementForm(ObjectForm):
     values: list[str] | None = None
 
 
-class NodeRequirementForm(ObjectForm):
-    """An expression of a node affinity (`NodeSelectorRequirement` of Kubernetes)."""
-
+class _NodeRequirement(ObjectForm):
     key: str
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
     values: list[str] | None = None
 
-    @model_validator(mode="after")
-    def _compares_with_one_integer(self) -> Self:
-        if self.operator in {"Gt", "Lt"} and [is_integer(value) for value in self.values or ()] != [True]:
-            raise ValueError(f"{self.operator} compares with one integer")
-        return self
+
+def _compares_with_one_integer(requirement: dict[str, Any]) -> dict[str, Any]:
+    operator, values = requirement["operator"], requirement.get("values") or ()
+    if operator in {"Gt", "Lt"} and [is_integer(value) for value in values] != [True]:
+        raise ValueError(f"{operator} compares with one integer")
+    return requirement
+
+
+NodeRequirementForm = Annotated[_NodeRequirement, AfterValidator(_compares_with_one_integer)]
+"""An expression of a node affinity (`NodeSelectorRequirement` of Kubernetes)."""
 
 
 class SelectorForm(ObjectForm):

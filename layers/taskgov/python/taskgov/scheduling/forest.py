@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from taskgov.scheduling.limits import settle_limits
 from taskgov.scheduling.objects import Cohort
-from taskgov.scheduling.quota import QuotaNode, link, settle_limits
+from taskgov.scheduling.quota import QuotaNode, link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -234,7 +234,7 @@ def checked(obj: object) -> Mapping[str, Any]:
     if isinstance(metadata, Mapping) and (metadata.get("namespace") is None or metadata["namespace"] == ""):
         metadata = {**metadata, "namespace": "none"}
     try:
-        FORMS.get(kind, _Other).model_validate({**obj, "metadata": metadata}, strict=True)
+        FORMS.get(kind, _Other).check({**obj, "metadata": metadata})
     except ValidationError as error:
         raise ValueError(f"{kind} {_SHORT.repr(name)}: {_fault(error)}") from error
     except (ArithmeticError, RecursionError) as error:

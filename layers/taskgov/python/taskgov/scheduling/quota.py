@@ -1,7 +1,7 @@
 """How much can a queue still use? The tree of quotas: cluster queues are its leaves, cohorts its inner nodes.
 
 A node's **local** quota (Kueue: guaranteed) is what it does not lend; usage beyond it spills into the parent. Limits
-are derived once per change of the specs (`settle_limits`); usage is kept up to date along the path to the root, and
+are derived once per change of the specs (`limits`); usage is kept up to date along the path to the root, and
 with it what exceeds the quota of a subtree (`over`), so that a question costs the depth of the tree. Rules:
 `pkg/cache/scheduler/resource_node.go` of Kueue.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.quantities import UNLIMITED, add
+from taskgov.quantities import add
 from taskgov.scheduling.objects import FlavorResource, Quota, Usage, resource_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ class QuotaNode:
     def take_own_limits_of(self, before: QuotaNode) -> None:
         """Take what was derived for a queue from the same quotas alone."""
         if before.quotas is self.quotas:
-            self.subtree, self.local = before.subtree, before.local
+            self.subtree = before.subtree
+
+    def forget_most(self) -> None:
+        """Derive `potential` and `lendable` of this node and those below it again when they are read."""
+        self._potential = self._lendable = None
+        for child in self.cohorts + self.queues:
+            child.forget_most()
 
     def subtree_queues(self) -> Iterator[QuotaNode]:
         """Walk all cluster queues below this cohort, child cohorts first."""
@@ -107,56 +113,6 @@ def link(child: QuotaNode, parent: QuotaNode) -> None:
     """Put `child` under `parent`."""
     child.parent = parent
     (parent.queues if child.is_queue else parent.cohorts).append(child)
-
-
-def settle_limits(root: QuotaNode) -> None:
-    """Derive limits and cohort usage of a whole tree from the quotas and the usage of its queues."""
-    _derive_upwards(root)
-    _derive_downwards(root, root)
-
-
-def _derive_upwards(node: QuotaNode) -> None:
-    """Set subtree and local quota, height and cohort usage, children first."""
-    children = node.cohorts + node.queues
-    if not (node.is_queue and node.subtree):  # what a queue has of its own may be known (`take_own_limits_of`)
-        node.subtree = {fr: quota.nominal for fr, quota in node.quotas.items()}
-    if not node.is_queue:
-        node.usage = {}
-    for child in children:
-        _derive_upwards(child)
-        _count_in(child, node)
-    if not (node.is_queue and node.local):
-        node.local = {
-            fr: max(0, node.subtree[fr] - quota.lending_limit)
-            for fr, quota in node.quotas.items()
-            if quota.lending_limit is not None
-        }
-    node.over = {fr: over for fr, used in node.usage.items() if (over := used - node.subtree.get(fr, 0)) > 0}
-    node.height = max([1 if node.queues else 0, *(cohort.height + 1 for cohort in node.cohorts)])
-
-
-def _count_in(child: QuotaNode, node: QuotaNode) -> None:
-    """Count in `node` what a child lends, and what it uses beyond what it does not lend."""
-    subtree, usage, local = node.subtree, node.usage, child.local
-    for fr, amount in child.subtree.items():
-        lent = amount - local.get(fr, 0) if local and amount < UNLIMITED else amount
-        subtree[fr] = add(subtree[fr], lent) if fr in subtree else min(lent, UNLIMITED)
-    for fr, used in child.usage.items():
-        usage[fr] = usage.get(fr, 0) + max(0, used - local.get(fr, 0))
-
-
-def _derive_downwards(node: QuotaNode, root: QuotaNode) -> None:
-    """Set root, path and what may be borrowed, parents first."""
-    parent = node.parent
-    node.root = root
-    node.path = f"{parent.path}/{node.name}" if parent else f"/{node.name}"
-    node.borrow_room = {
-        fr: node.subtree[fr] - node.local.get(fr, 0) + quota.borrowing_limit
-        for fr, quota in node.quotas.items()
-        if quota.borrowing_limit is not None and parent is not None
-    }
-    for child in node.cohorts + node.queues:
-        _derive_downwards(child, root)
 
 
 def _potential(node: QuotaNode, fr: FlavorResource) -> int:

@@ -14,6 +14,7 @@ from taskgov.scheduling.account_store import AccountStore
 from taskgov.scheduling.fair_admission import Account
 from taskgov.scheduling.fair_pending import FairPendingQueue
 from taskgov.scheduling.forest import in_circle
+from taskgov.scheduling.limits import requote
 from taskgov.scheduling.pending import PendingQueue
 from taskgov.scheduling.state import QueueState, Record
 
@@ -139,13 +140,15 @@ class Store(AccountStore):
         if state.spec == spec:
             return
         self.notified.add(spec.name)
-        if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
+        moves = state.spec.cohort != spec.cohort
+        if state.spec.quotas != spec.quotas or moves:
             state.generation += 1
         if state.spec.checks != spec.checks or state.spec.stop_policy != spec.stop_policy:
             self.unsaid.update({r.key: r for r in self.records.values() if self.queue_of(r) is state})
         state.redefine(spec)
         state.pending.strategy = spec.strategy
-        self._tree_changed = True
+        if self._tree_changed or moves or not requote(state.node, spec.quotas, spec.weight):
+            self._tree_changed = True
 
     def _pending_queue(self, spec: ClusterQueue) -> PendingQueue[Record]:
         """Return the queue of a new cluster queue: whether LocalQueues take turns in it is decided now.

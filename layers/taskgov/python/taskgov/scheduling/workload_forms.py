@@ -1,9 +1,8 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The form of a Workload of Kueue, with its pods and what completes them: the fields that decisions read."""
 
-from pydantic import Field
-
 from taskgov.scheduling.field_forms import (
+    MAY_BE_MISSING,
     Amounts,
     ConditionForm,
     Count,
@@ -59,7 +58,7 @@ class _Pod(ObjectForm):
 
 
 class _Template(ObjectForm):
-    spec: _Pod = Field(default_factory=_Pod)
+    spec: _Pod = MAY_BE_MISSING
 
 
 class _Topology(ObjectForm):
@@ -70,7 +69,7 @@ class PodSetForm(ObjectForm):
     name: Text = None
     count: Count = 1
     minCount: Count | None = None
-    template: _Template = Field(default_factory=_Template)
+    template: _Template = MAY_BE_MISSING
     topologyRequest: _Topology | None = None
 
 
@@ -86,7 +85,7 @@ class _WorkloadSpec(ObjectForm):
     priorityClassSource: Text = None
     priorityClassRef: _ClassReference | None = None
     active: bool | None = None
-    podSets: list[PodSetForm] = Field(default_factory=list)
+    podSets: list[PodSetForm] = MAY_BE_MISSING
 
 
 class _Assignment(ObjectForm):

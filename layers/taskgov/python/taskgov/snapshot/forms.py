@@ -99,7 +99,7 @@ def fault_of(kind: str, item: object) -> str | None:
     if is_deep(item):
         return f"it is nested deeper than {DEEPEST} levels"
     try:
-        _FORMS[kind].model_validate(item, strict=True)
+        _FORMS[kind].check(item)
     except ValidationError as error:
         return first_fault(error)
     except (ArithmeticError, RecursionError) as error:
