@@ -14,7 +14,7 @@ from taskgov.scheduling.candidates import Victim, put_back, take_out
 from taskgov.scheduling.nomination import Entry
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
 from taskgov.scheduling.ordering import in_order
-from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage, shift_usage
+from taskgov.scheduling.quota import QuotaNode, add_usage, has_room, remove_usage, shift_usage
 from taskgov.scheduling.reasons import (
     DEFERRED,
     FAILED_CHECKS,
@@ -192,7 +192,8 @@ class Cycle:
         return True
 
     def _overlaps(self, entry: Entry) -> bool:
-        return any(victim.record in self.supposed.preempted for victim in entry.victims)
+        preempted = self.supposed.preempted
+        return bool(preempted) and any(victim.record in preempted for victim in entry.victims)
 
     def _recompute(self, entry: Entry) -> None:
         """Nominate again, with this cycle's victims gone and the flavors of the first nomination."""
@@ -239,12 +240,14 @@ class Cycle:
         """Whether the entry fits once all victims so far and its own have left."""
         node = entry.queue.node
         self.supposed.without_victims(node.root)
+        if not entry.victims:
+            return has_room(node, entry.assignment.usage)
         own = [v for v in entry.victims if v.record not in self.supposed.preempted]
-        if entry.victims and entry.replaced is not None:  # the slice may be a candidate for preemption besides
+        if entry.replaced is not None:  # the slice may be a candidate for preemption besides
             own = list({victim.record: victim for victim in own}.values())
         for victim in own:
             take_out(victim.record)
-        answer = all(amount <= max(0, available(node, fr)) for fr, amount in entry.assignment.usage.items())
+        answer = has_room(node, entry.assignment.usage)
         put_back(own)
         return answer
 

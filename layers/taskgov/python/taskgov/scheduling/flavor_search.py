@@ -100,22 +100,20 @@ class Assigner(ABC):
         group = queue.group_of.get(trigger)
         if group is None:
             return None
-        start = index = self.scan[0].get(trigger, -1) + 1 if self.scan else 0
+        start = self.scan[0].get(trigger, -1) + 1 if self.scan else 0
         flavors, rejected = group.flavors, self.flavors.rejected(group.flavors, (pod_set.pod_set,))
-        while index < len(flavors) and rejected[index] is not None:
-            index += 1
-        if index >= len(flavors):
+        for index in range(start, len(flavors)):
+            if rejected[index] is None:
+                break
+        else:
             return None
-        heights = []
+        node, heights = queue.node, []
         for resource, amount in requests.items():
             fr = flavor_resource(flavors[index], resource)
-            if (
-                queue.group_of.get(resource) is not group
-                or amount > queue.node.potential.get(fr, 0)
-                or amount > max(0, available(queue.node, fr))
-            ):
+            missing = amount > node.potential.get(fr, 0) or amount > max(0, available(node, fr))
+            if missing or queue.group_of.get(resource) is not group:
                 return None
-            heights.append(lowest_subtree_that_fits(queue.node, fr, amount)[0])
+            heights.append(lowest_subtree_that_fits(node, fr, amount)[0])
         tries_next = index + 1 < len(flavors) and queue.spec.fungibility.when_can_borrow == TRY_NEXT_FLAVOR
         if tries_next and any(heights):
             return None
