@@ -8,6 +8,7 @@ Kueue's where the file gives it.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import resource
@@ -22,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.scenario import AIMS, GROWTH, KUEUE_NEEDS, SCENARIO
+from taskgov.bootstrap import ALLOCATIONS
 from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
 from taskgov_explain.simulation import Simulation
 
@@ -138,6 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variant", help="run this variant alone, in this process; without it all of them")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args(arguments)
+    gc.set_threshold(ALLOCATIONS)  # as functions and commands have it
     scenario = json.loads(options.scenario.read_text()) if options.scenario else SCENARIO
     if options.variant:
         figures = [run({**GROWTH, **scenario, "variants": GROWTH["variants"] | scenario["variants"]}, options.variant)]

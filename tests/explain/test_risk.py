@@ -8,7 +8,7 @@ from unittest.mock import Mock
 from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named as named_in
 from taskgov.scheduling import fair_preemption
-from taskgov.scheduling.fair_preemption import _Line
+from taskgov.scheduling.fair_targets import Line
 from taskgov_explain import risk
 from taskgov_explain.risk import risks_of
 from tests.support.lab import Lab
@@ -48,7 +48,7 @@ def test_of_one_workload_only_its_own_places_are_looked_at(monkeypatch: pytest.M
 def test_lenders_of_one_cohort_share_what_is_found_out_about_borrowers(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = one_borrower(4)
     world = model_of(snapshot)
-    listed = Mock(side_effect=_Line)
-    monkeypatch.setattr(fair_preemption, "_Line", listed)
+    listed = Mock(side_effect=Line)
+    monkeypatch.setattr(fair_preemption, "Line", listed)
     assert len(risks_of(snapshot, world)) == 4
     assert listed.call_count == 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from taskgov.scheduling import KueueModel, ManagerConfig, Strategy, fair_preemption, shares
+from taskgov.scheduling import KueueModel, ManagerConfig, Strategy, fair_preemption, fair_targets, shares
 from taskgov.scheduling.shares import Share, SharesOfQueues, dominant_share
 from tests.scheduling.builders import Object, a_cohort, a_door, a_flavor, a_job, a_queue, a_running_job, a_world
 
@@ -119,11 +119,14 @@ def test_asking_changes_nothing() -> None:
 
 
 class Counting(fair_preemption._FairSearch):
-    """A search that counts what the preemptor requests as used, all the time, as Kueue does."""
+    """A search that counts what the preemptor requests as used, and tries every candidate, as Kueue does."""
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)
         self.flat = False
+
+    def _allows_nobody(self, target: QuotaNode) -> bool:
+        return False
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -158,7 +161,7 @@ def test_a_queue_that_is_not_taken_from_has_one_share(monkeypatch: pytest.Monkey
         return made(node, *extra)
 
     world = _pool(*_ones("b", 8), *_ones("c", 1))
-    for module in (shares, fair_preemption):
+    for module in (shares, fair_preemption, fair_targets):
         monkeypatch.setattr(module, "dominant_share", counting)
     assert len(_victims(world, "a", "3")) == 3
     assert counted.count("a") == 1

@@ -43,6 +43,22 @@ def test_the_first_flavor_that_fits_is_taken() -> None:
     assert assignment.message == ""
 
 
+def test_workloads_of_one_shape_that_fit_alike_share_one_assignment() -> None:
+    world = a_world(*(a_queue(name, cohort="pool", cpu="2") for name in "abc"))
+    first = world.assign(a_job("i", "a", cpu="2"), "a")
+    assert world.assign(a_job("j", "b", cpu="2"), "b") is first
+    assert world.assign(a_job("k", "b", cpu="1"), "b") is not first
+    world.apply(a_running_job("l", "c", cpu="1"))
+    assert world.assign(a_job("m", "c", cpu="2"), "c").borrowing == 1
+
+
+def test_what_they_share_is_searched_again_when_a_flavor_changes() -> None:
+    world = _two_flavors()
+    assert _flavors(world.assign(a_job("j", "q", cpu="3"), "q")) == [{"cpu": "one"}]
+    world.apply(a_flavor("one", nodeTaints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]))
+    assert _flavors(world.assign(a_job("j", "q", cpu="3"), "q")) == [{"cpu": "two"}]
+
+
 def test_what_exceeds_every_flavor_says_so_for_each_with_its_numbers() -> None:
     assignment = _two_flavors().assign(a_job("j", "q", cpu="9"), "q")
     assert assignment.mode == NO_FIT

@@ -18,7 +18,6 @@ def _running() -> Record:
 
 def test_an_admitted_workload_holds_what_its_admission_says() -> None:
     assert _running().usage == {"f/cpu": 1000}
-    assert _running().frs == frozenset({"f/cpu"})
 
 
 def test_leaving_gives_back_everything_and_forgets_how_far_the_search_was() -> None:

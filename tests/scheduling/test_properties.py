@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgov.scheduling import settle
+from taskgov.scheduling.nomination import Head
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, Object, a_job, a_queue, a_world
 
 if TYPE_CHECKING:
@@ -222,6 +223,20 @@ def test_a_copy_decides_as_its_original(cluster: Cluster) -> None:
     settled = settle(twin, NOW, max_cycles=60)
     assert world.signature() == before
     assert settle(world, NOW, max_cycles=60) == settled
+
+
+@EXAMPLES
+@given(CLUSTERS)
+def test_an_assignment_that_workloads_share_is_what_a_search_for_each_finds(cluster: Cluster) -> None:
+    world = cluster.world()
+    for number in range(len(cluster.jobs)):
+        world.apply(cluster.job(number))
+        world.cycle(NOW)
+        nominator = world._nominator()
+        for queue in world._store.queues.values():
+            for record in world._store.records.values():
+                head = Head(nominator, queue, record, nominator.candidates, scan=record.scan)
+                assert head.assignment() == head.search(record.demand)
 
 
 @EXAMPLES

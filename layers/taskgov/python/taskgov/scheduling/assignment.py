@@ -16,15 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.scheduling.objects import (
-    FlavorResource,
-    Usage,
-    flavor_resource,
-)
-from taskgov.scheduling.reasons import (
-    Blocker,
-    Reason,
-)
+from taskgov.scheduling.objects import FlavorResource, PodSetAdmission, Usage, flavor_resource
+from taskgov.scheduling.reasons import Blocker, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,12 +89,14 @@ class PodSetAssignment:
 
 @dataclass(slots=True)
 class Assignment:
-    """What a whole workload would get."""
+    """What a whole workload would get; complete once the search is over, since workloads of one shape may share it."""
 
     pod_sets: list[PodSetAssignment] = field(default_factory=list)
     usage: Usage = field(default_factory=dict)
     borrowing: int = 0
     mode: Mode = FIT
+    _scan: tuple[dict[str, int], ...] | None = field(default=None, init=False, repr=False, compare=False)
+    _granted: tuple[PodSetAdmission, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def needs_preemption(self) -> frozenset[FlavorResource]:
@@ -136,12 +131,41 @@ class Assignment:
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
         """Where each search stopped: flavor index by resource for each pod set."""
-        return tuple({r: choice.tried for r, choice in p.choices.items()} for p in self.pod_sets)
+        if self._scan is None:
+            self._scan = tuple([{r: choice.tried for r, choice in p.choices.items()} for p in self.pod_sets])
+        return self._scan
 
     @property
     def nomination(self) -> tuple[dict[str, str], ...]:
         """The chosen flavor of each resource for each pod set."""
         return tuple({r: choice.flavor for r, choice in p.choices.items()} for p in self.pod_sets)
+
+    @property
+    def granted(self) -> tuple[PodSetAdmission, ...]:
+        """What each pod set holds once the workload is admitted."""
+        if self._granted is None:
+            self._granted = tuple(
+                [
+                    PodSetAdmission(p.name, p.count, flavors, {r: p.requests[r] for r in p.choices})
+                    for p, flavors in zip(self.pod_sets, self.nomination, strict=True)
+                ]
+            )
+        return self._granted
+
+    @property
+    def considered(self) -> str:
+        """The flavors that were considered and do not fit, as the QuotaReserved event lists them; empty for none."""
+        parts = []
+        for pod_set in self.pod_sets:
+            tried = [
+                f"{a.flavor}(preemptionMode={PUBLIC_MODES[a.mode]};{','.join(map(str, a.reasons))})"
+                for group in pod_set.attempts
+                for a in group
+                if a.mode != FIT
+            ]
+            if tried:
+                parts.append(f"{pod_set.name}: {', '.join(tried)}")
+        return "; ".join(parts)
 
 
 def append(assignment: Assignment, pod_set: PodSetAssignment) -> None:

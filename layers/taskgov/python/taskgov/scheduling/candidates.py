@@ -30,8 +30,7 @@ class Victim(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Preemptor:
+class Preemptor(NamedTuple):
     """The workload that needs room: its queue, its total request, and where it lacks quota."""
 
     record: Record
@@ -127,7 +126,7 @@ class Candidates:
         return [
             r
             for r in records
-            if allows(policy, preemptor, r) and not preemptor.frs.isdisjoint(r.frs) and r not in self.gone
+            if allows(policy, preemptor, r) and not preemptor.frs.isdisjoint(r.usage) and r not in self.gone
         ]
 
     def borrowers(self, root: QuotaNode, frs: frozenset[FlavorResource]) -> list[RunningKey]:
@@ -143,7 +142,7 @@ class Candidates:
                 for node in root.subtree_queues()
                 if not within_nominal(node, frs) and self.is_active(queue := self.queue_of(node.name))
                 for entry in queue.running
-                if not frs.isdisjoint(entry[-1].frs) and entry[-1] not in self.gone
+                if not frs.isdisjoint(entry[-1].usage) and entry[-1] not in self.gone
             ]
             known.sort()
             if self.usage_of is not None:

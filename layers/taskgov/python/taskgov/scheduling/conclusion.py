@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from taskgov.scheduling import lifecycle
 from taskgov.scheduling.inquiry import preemption
 from taskgov.scheduling.instants import read_now
-from taskgov.scheduling.objects import Admission, Condition, PodSetAdmission
+from taskgov.scheduling.objects import Admission
 from taskgov.scheduling.reasons import (
     MISCONFIGURED,
     PENDING,
@@ -20,7 +20,7 @@ from taskgov.scheduling.reasons import (
     WAITING_FOR_PREEMPTED,
     WAITING_FOR_QUOTA,
 )
-from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Requeue, Waiting, considered_flavors
+from taskgov.scheduling.results import Admitted, CycleResult, Preempted, Requeue, Waiting
 from taskgov.scheduling.state import QUOTA_RESERVED
 from taskgov.scheduling.upkeep import ask
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from taskgov.scheduling.cycle import Cycle
     from taskgov.scheduling.instants import Instant, Now
     from taskgov.scheduling.nomination import Entry
+    from taskgov.scheduling.objects import Condition
     from taskgov.scheduling.state import Record
     from taskgov.scheduling.unmodelled import NotModelled
 
@@ -76,20 +77,12 @@ def tell_to_leave(record: Record, reason: str, message: str, now: Instant, preem
 
 def _admit(entry: Entry, now: Instant, *, explicit: bool) -> Admitted:
     record, queue, assignment = entry.record, entry.queue, entry.assignment
-    pod_sets = tuple(
-        PodSetAdmission(
-            name=p.name,
-            count=p.count,
-            flavors={r: choice.flavor for r, choice in p.choices.items()},
-            usage={r: p.requests[r] for r in p.choices},
-        )
-        for p in assignment.pod_sets
-    )
     queued_since = record.queued_since
-    admission = Admission(queue.spec.name, pod_sets)
+    admission = Admission(queue.spec.name, assignment.granted)
     if queue.spec.checks or record.checks:
         ask(record, queue.spec, admission, now)
-    lifecycle.admit(record, admission, now, explicit=explicit)
+    usage = None if entry.victims else assignment.usage  # that of a slice is only what it holds beyond another one
+    lifecycle.admit(record, admission, now, usage, explicit=explicit)
     queue.pending.remove(record)
     queue.add(record)
     queue.generation += 1  # the controller takes it out of the cache and puts it in again with its conditions
@@ -98,8 +91,7 @@ def _admit(entry: Entry, now: Instant, *, explicit: bool) -> Admitted:
         uid=record.workload.uid,
         cluster_queue=queue.spec.name,
         admission=admission,
-        borrowing=assignment.borrowing,
-        considered=considered_flavors(assignment),
+        assignment=assignment,
         queued_since=queued_since,
         waits_for=record.unready if record.checks else (),
         job_uid=record.workload.job_uid,

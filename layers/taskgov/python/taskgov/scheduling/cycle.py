@@ -14,7 +14,7 @@ from taskgov.scheduling.candidates import Victim, put_back, take_out
 from taskgov.scheduling.nomination import Entry
 from taskgov.scheduling.objects import ANY, FlavorResource, Usage
 from taskgov.scheduling.ordering import in_order
-from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage, shift_usage
+from taskgov.scheduling.quota import QuotaNode, add_usage, has_room, remove_usage, shift_usage
 from taskgov.scheduling.reasons import (
     DEFERRED,
     FAILED_CHECKS,
@@ -23,7 +23,7 @@ from taskgov.scheduling.reasons import (
     OVERLAPPING,
     PODS_NOT_READY,
 )
-from taskgov.scheduling.results import Requeue, Verdict
+from taskgov.scheduling.results import Requeue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,8 +161,7 @@ class Cycle:
         elif not self.nominator.selects_namespace(queue, record):
             remark, requeue = NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH
         if remark:
-            refused = Entry(record, queue, Assignment(mode=NO_FIT), verdict=Verdict(None, remark), requeue=requeue)
-            self.processed.append(refused)
+            self.processed.append(Entry(record, queue, Assignment(mode=NO_FIT), [], remark=remark, requeue=requeue))
             return None
         assignment, victims = self.nominator.nominate(queue, record, self.number)
         return Entry(record, queue, assignment, victims)
@@ -174,7 +173,6 @@ class Cycle:
         """
         if self._overlaps(entry) and self.config.gate("RecomputeAssignmentUponPreemptionTargetsOverlap"):
             self._recompute(entry)
-        entry.verdict = Verdict(entry.assignment)
         if entry.assignment.mode == NO_FIT:
             entry.requeue = Requeue.NO_FIT
         elif entry.assignment.mode != FIT and not entry.victims:
@@ -187,14 +185,15 @@ class Cycle:
         elif not self._fits(entry):
             self._skip(entry, NO_LONGER_FITS, counts=entry.assignment.mode != FIT)
         elif entry.assignment.mode == FIT and self._blocks():
-            entry.verdict, entry.requeue = Verdict(entry.assignment, PODS_NOT_READY), Requeue.KEPT
+            entry.remark, entry.requeue = PODS_NOT_READY, Requeue.KEPT
             return False
         else:
             self._accept(entry)
         return True
 
     def _overlaps(self, entry: Entry) -> bool:
-        return any(victim.record in self.supposed.preempted for victim in entry.victims)
+        preempted = self.supposed.preempted
+        return bool(preempted) and any(victim.record in preempted for victim in entry.victims)
 
     def _recompute(self, entry: Entry) -> None:
         """Nominate again, with this cycle's victims gone and the flavors of the first nomination."""
@@ -224,12 +223,12 @@ class Cycle:
 
     def _defer(self, entry: Entry) -> None:
         self.supposed.hold(entry.queue.node, entry.assignment.usage)
-        entry.verdict = Verdict(entry.assignment, DEFERRED)
+        entry.remark = DEFERRED
         entry.requeue = Requeue.PENDING_PREEMPTION
         entry.record.scan = None
 
     def _skip(self, entry: Entry, remark: str, *, counts: bool) -> None:
-        entry.verdict = Verdict(entry.assignment, remark)
+        entry.remark = remark
         entry.requeue = Requeue.FAILED_AFTER_NOMINATION
         if not self.config.gate("FlavorFungibilityPreserveScanProgress"):
             entry.record.scan = None
@@ -241,12 +240,14 @@ class Cycle:
         """Whether the entry fits once all victims so far and its own have left."""
         node = entry.queue.node
         self.supposed.without_victims(node.root)
+        if not entry.victims:
+            return has_room(node, entry.assignment.usage)
         own = [v for v in entry.victims if v.record not in self.supposed.preempted]
-        if entry.victims and entry.replaced is not None:  # the slice may be a candidate for preemption besides
+        if entry.replaced is not None:  # the slice may be a candidate for preemption besides
             own = list({victim.record: victim for victim in own}.values())
         for victim in own:
             take_out(victim.record)
-        answer = all(amount <= max(0, available(node, fr)) for fr, amount in entry.assignment.usage.items())
+        answer = has_room(node, entry.assignment.usage)
         put_back(own)
         return answer
 
@@ -263,7 +264,7 @@ class Cycle:
         self.supposed.hold(entry.queue.node, entry.assignment.usage)
         if entry.admitted:  # a slice: its predecessor keeps what it has until the cycle is over
             return
-        entry.verdict = Verdict(entry.assignment, victims=len(entry.told))
+        entry.waits_for = len(entry.told)
         entry.requeue = Requeue.PENDING_PREEMPTION
         entry.record.scan = None
 

@@ -12,13 +12,16 @@ from taskgov.scheduling.matching import fits_affinity, untolerated_taint
 from taskgov.scheduling.reasons import AffinityMismatch, FlavorNotFound, Reason, UntoleratedTaint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
+    from taskgov.scheduling.assignment import Assignment
     from taskgov.scheduling.objects import PodSet, ResourceFlavor
 
 
 _MOST_SHAPES: Final = 65_536
 """So many pod sets are cached at once."""
+_MOST_FITS: Final = 1024
+"""So many assignments are."""
 
 
 class FlavorBook:
@@ -29,6 +32,7 @@ class FlavorBook:
         self._names: set[str] = set()
         self._found: dict[int, tuple[PodSet, dict[tuple[str, ...], list[Attempt | None]]]] = {}
         """By the identity of a pod set, since equal ones are one object (`demand_of`); held, so that it stays one."""
+        self._fits: dict[Hashable, Assignment] = {}
 
     @property
     def flavors(self) -> tuple[ResourceFlavor, ...]:
@@ -43,7 +47,7 @@ class FlavorBook:
         """Return a book of its own with the same flavors."""
         twin = FlavorBook()
         twin._flavors, twin._names = dict(self._flavors), set(self._names)
-        twin._found = self._found
+        twin._found, twin._fits = self._found, self._fits
         return twin
 
     def put(self, flavor: ResourceFlavor) -> bool:
@@ -52,14 +56,14 @@ class FlavorBook:
             return False
         self._flavors[flavor.name] = flavor
         self._names.add(flavor.name)
-        self._found = {}
+        self._found, self._fits = {}, {}
         return True
 
     def drop(self, name: str) -> None:
         """Delete a flavor. Raises `KeyError` when there is none."""
         del self._flavors[name]
         self._names.remove(name)
-        self._found = {}
+        self._found, self._fits = {}, {}
 
     def rejected(self, flavors: tuple[str, ...], pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
         """Return for each flavor of a group the attempt that ends at once, `None` where all of the pods may use it.
@@ -70,6 +74,17 @@ class FlavorBook:
             return self._of_shape(flavors, pod_sets[0])
         of_each = (self._of_shape(flavors, pod_set) for pod_set in pod_sets)
         return [next(filter(None, of_flavor), None) for of_flavor in zip(*of_each, strict=True)]
+
+    def fit(self, decided_by: Hashable) -> Assignment | None:
+        """Return the assignment that was kept for what decides about it, if any was since the flavors changed."""
+        return self._fits.get(decided_by)
+
+    def keep_fit(self, decided_by: Hashable, assignment: Assignment) -> Assignment:
+        """Keep an assignment for others of the same shape, and return it."""
+        if len(self._fits) >= _MOST_FITS:
+            self._fits.clear()
+        self._fits[decided_by] = assignment
+        return assignment
 
     def _of_shape(self, flavors: tuple[str, ...], pod_set: PodSet) -> list[Attempt | None]:
         known = self._found.get(id(pod_set))

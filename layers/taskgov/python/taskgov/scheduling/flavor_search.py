@@ -1,12 +1,13 @@
 """Which flavors could a workload get? The flavor assigner: quota, fungibility and scan progress.
 
-`Assigner.assign` answers for one workload against the quota tree as it stands. Rules:
-`pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
+`Assigner.assign` answers for one workload against the quota tree as it stands. Most heads fit in the first flavor that
+their pods may use; what they get then depends on their shape and on how high they borrow, and is searched once for all
+of them. Rules: `pkg/scheduler/flavorassigner/flavorassigner.go` of Kueue.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from taskgov.scheduling.assignment import (
@@ -21,31 +22,23 @@ from taskgov.scheduling.assignment import (
     append,
 )
 from taskgov.scheduling.demand import Demand, total
-from taskgov.scheduling.grades import is_preferred, tries_next
+from taskgov.scheduling.group_search import GroupSearch
 from taskgov.scheduling.objects import (
     NEVER,
-    ClusterQueue,
+    TRY_NEXT_FLAVOR,
     FlavorResource,
-    Fungibility,
     PodSet,
     PodSetAdmission,
-    ResourceGroup,
-    Usage,
     flavor_resource,
 )
-from taskgov.scheduling.quota import QuotaNode, available, lowest_subtree_that_fits
-from taskgov.scheduling.reasons import (
-    InsufficientQuota,
-    InsufficientUnusedQuota,
-    NotNominated,
-    Reason,
-    ResourceUnavailable,
-    SliceElsewhere,
-)
+from taskgov.scheduling.quota import available, lowest_subtree_that_fits
+from taskgov.scheduling.reasons import Reason, ResourceUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
+    from taskgov.scheduling.eligibility import FlavorBook
+    from taskgov.scheduling.state import QueueState
 
 _NOTHING: Final[Mapping[str, int]] = {}
 
@@ -57,32 +50,77 @@ class Oracle(Protocol):
         """Return `NO_CANDIDATES`, `PREEMPT` or `RECLAIM` for `amount` of `fr`, and the borrow level afterwards."""
 
 
-class Eligibility(Protocol):
-    """Answers which flavors pods may use at all."""
-
-    def __call__(self, flavors: tuple[str, ...], pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
-        """Return for each flavor the attempt that ends at once, or `None` when they may use it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assigner:
+class Assigner(ABC):
     """The circumstances of one search: a queue with its quota, and what is known about flavors and preemption.
 
     `replaced` is what the pod sets of the slice hold that this workload replaces, `None` when it replaces none.
     """
 
-    queue: ClusterQueue
-    node: QuotaNode
-    group_of: Mapping[str, ResourceGroup]
-    eligible: Eligibility
-    oracle: Oracle
-    fair_sharing: bool
-    scan: tuple[dict[str, int], ...] = ()
-    nominated: tuple[dict[str, str], ...] | None = None
-    replaced: tuple[PodSetAdmission, ...] | None = None
+    __slots__ = ("fair_sharing", "flavors", "nominated", "queue", "replaced", "scan")
+
+    def __init__(
+        self,
+        queue: QueueState,
+        flavors: FlavorBook,
+        *,
+        fair_sharing: bool,
+        scan: tuple[dict[str, int], ...] = (),
+        nominated: tuple[dict[str, str], ...] | None = None,
+        replaced: tuple[PodSetAdmission, ...] | None = None,
+    ) -> None:
+        self.queue = queue
+        self.flavors = flavors
+        self.fair_sharing = fair_sharing
+        self.scan = scan
+        self.nominated = nominated
+        self.replaced = replaced
+
+    @abstractmethod
+    def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
+        """Answer as an `Oracle`."""
 
     def assign(self, demand: Demand) -> Assignment:
         """Find flavors for each pod set in turn; after one that finds none the rest is not considered."""
+        decided_by = self._fits_at_once(demand)
+        if decided_by is None:
+            return self.search(demand)
+        return self.flavors.fit(decided_by) or self.flavors.keep_fit(decided_by, self.search(demand))
+
+    def _fits_at_once(self, demand: Demand) -> Hashable | None:
+        """Return all that decides about the assignment, where the first flavor that the pods may use has room for them.
+
+        `None` where it does not, or where more than that decides: several pod sets or groups, or given flavors.
+        """
+        if len(demand.pod_sets) > 1 or self.nominated is not None or self.replaced is not None:
+            return None
+        [pod_set], queue = demand.pod_sets, self.queue
+        covers_pods = "pods" in queue.group_of
+        requests = pod_set.with_pods if covers_pods else pod_set.requests
+        trigger = next(iter(requests), "")
+        group = queue.group_of.get(trigger)
+        if group is None:
+            return None
+        start = self.scan[0].get(trigger, -1) + 1 if self.scan else 0
+        flavors, rejected = group.flavors, self.flavors.rejected(group.flavors, (pod_set.pod_set,))
+        for index in range(start, len(flavors)):
+            if rejected[index] is None:
+                break
+        else:
+            return None
+        node, heights = queue.node, []
+        for resource, amount in requests.items():
+            fr = flavor_resource(flavors[index], resource)
+            missing = amount > node.potential.get(fr, 0) or amount > max(0, available(node, fr))
+            if missing or queue.group_of.get(resource) is not group:
+                return None
+            heights.append(lowest_subtree_that_fits(node, fr, amount)[0])
+        tries_next = index + 1 < len(flavors) and queue.spec.fungibility.when_can_borrow == TRY_NEXT_FLAVOR
+        if tries_next and any(heights):
+            return None
+        return demand, covers_pods, flavors, start, index, *heights
+
+    def search(self, demand: Demand) -> Assignment:
+        """Return what `assign` does, searched for this workload alone."""
         assignment = Assignment()
         for indexes in demand.groups:
             if not self._assign_together(demand, indexes, assignment):
@@ -91,7 +129,7 @@ class Assigner:
 
     def _assign_together(self, demand: Demand, indexes: tuple[int, ...], assignment: Assignment) -> bool:
         """Give the pod sets at `indexes` the same flavors; say whether they got any."""
-        covers_pods = "pods" in self.group_of
+        covers_pods = "pods" in self.queue.group_of
         members = [demand.pod_sets[i] for i in indexes]
         parts = [m.with_pods if covers_pods else m.requests for m in members]
         found, reasons, attempts = self._find_flavors(total(parts), indexes, [m.pod_set for m in members], assignment)
@@ -119,12 +157,12 @@ class Assigner:
         for resource, amount in requests.items():
             if resource in found:
                 continue
-            group = self.group_of.get(resource)
+            group = self.queue.group_of.get(resource)
             if group is None:
                 if amount == 0:
                     continue
                 return None, [ResourceUnavailable(resource)], attempts
-            search = _GroupSearch(self, group, requests, assignment.usage, resource, indexes)
+            search = GroupSearch(self, group, requests, assignment.usage, resource, indexes)
             choices = search.run(pod_sets)
             attempts.append(search.attempts)
             if choices is None:
@@ -136,8 +174,9 @@ class Assigner:
 
     def fits_quota(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
         """Say how `amount` of `fr` could be had now, and from how high up the tree (FA: fitsResourceQuota)."""
-        borrow, may_reclaim = lowest_subtree_that_fits(self.node, fr, amount)
-        if amount <= max(0, available(self.node, fr)):
+        node = self.queue.node
+        borrow, may_reclaim = lowest_subtree_that_fits(node, fr, amount)
+        if amount <= max(0, available(node, fr)):
             return FIT, borrow
         if self._may_preempt(fr, amount, may_reclaim=may_reclaim):
             mode, after = self.oracle(fr, amount)
@@ -146,146 +185,11 @@ class Assigner:
 
     def _may_preempt(self, fr: FlavorResource, amount: int, *, may_reclaim: bool) -> bool:
         """Within nominal quota, or where lent quota can be reclaimed, or where borrowing may preempt."""
-        rules = self.queue.preemption
+        rules = self.queue.spec.preemption
         borrow = rules.borrow_within_cohort
         return (
-            self.node.subtree.get(fr, 0) >= amount
+            self.queue.node.subtree.get(fr, 0) >= amount
             or may_reclaim
             or (borrow is not None and borrow.policy != NEVER)
             or (self.fair_sharing and rules.reclaim_within_cohort != NEVER)
         )
-
-
-class _GroupSearch:
-    """The walk over the flavors of one resource group."""
-
-    __slots__ = (
-        "assigner",
-        "attempts",
-        "best_mode",
-        "group",
-        "index",
-        "indexes",
-        "reasons",
-        "requests",
-        "trigger",
-        "used",
-    )
-
-    def __init__(
-        self,
-        assigner: Assigner,
-        group: ResourceGroup,
-        requests: Mapping[str, int],
-        used: Usage,
-        trigger: str,
-        indexes: tuple[int, ...],
-    ) -> None:
-        self.assigner = assigner
-        self.group = group
-        self.requests = {r: amount for r, amount in requests.items() if r in group.resources}
-        self.used = used
-        self.trigger = trigger
-        self.index, self.indexes = indexes[0], indexes
-        self.attempts: list[Attempt] = []
-        self.reasons: list[Reason] = []
-        self.best_mode: Mode = NO_FIT
-
-    def run(self, pod_sets: Sequence[PodSet]) -> dict[str, Choice] | None:
-        """Return the choice for each requested resource of the group, or `None`; fills `reasons` and `attempts`."""
-        fungibility = self.assigner.queue.fungibility
-        flavors = self.group.flavors
-        rejected = self._rejected(pod_sets)
-        best: dict[str, tuple[Mode, int]] | None = None
-        best_grade = (NO_FIT, 0)
-        best_flavor, last = "", -1
-        for last in range(self._start(), len(flavors)):
-            flavor, rejection = flavors[last], rejected[last]
-            if rejection is not None:
-                self.attempts.append(rejection)
-                self.reasons += rejection.reasons
-                continue
-            modes, grade = self._try(flavor, fungibility)
-            if not tries_next(grade, fungibility):
-                best, best_grade, best_flavor = modes, grade, flavor
-                break
-            if is_preferred(grade, best_grade, fungibility):
-                best, best_grade, best_flavor = modes, grade, flavor
-        if best is None:
-            return None
-        self.best_mode = best_grade[0]
-        tried = -1 if last == len(flavors) - 1 else last
-        return {r: Choice(best_flavor, mode, borrow, tried) for r, (mode, borrow) in best.items()}
-
-    def _start(self) -> int:
-        """Continue where the last scan of this pod set stopped."""
-        scan = self.assigner.scan
-        return scan[self.index].get(self.trigger, -1) + 1 if self.index < len(scan) else 0
-
-    def _rejected(self, pod_sets: Sequence[PodSet]) -> Sequence[Attempt | None]:
-        """Return the attempts that end at once: a flavor was not nominated before, or the pods may not use it."""
-        flavors, nominated = self.group.flavors, self.assigner.nominated
-        rejected = self.assigner.eligible(flavors, pod_sets)
-        if nominated is None:
-            return rejected
-        only = nominated[self.index].get(self.trigger) if self.index < len(nominated) else None
-        return [
-            attempt if flavor == only else Attempt(flavor, NO_FIT, 0, (NotNominated(flavor, self.trigger),))
-            for flavor, attempt in zip(flavors, rejected, strict=True)
-        ]
-
-    def _try(self, flavor: str, fungibility: Fungibility) -> tuple[dict[str, tuple[Mode, int]], tuple[Mode, int]]:
-        """Ask for every resource of the group; the flavor is worth its worst resource.
-
-        After a resource that does not fit the others are still asked, for their reasons.
-        """
-        modes: dict[str, tuple[Mode, int]] = {}
-        reasons: list[Reason] = []
-        worst = (FIT, 0)
-        for resource, amount in self.requests.items():
-            request = amount
-            if self.assigner.replaced is not None:
-                elsewhere, request = self._beyond(self.assigner.replaced, flavor, resource, amount)
-                if elsewhere is not None:
-                    reasons.append(elsewhere)
-                    worst = (NO_FIT, 0)
-            grade, reason = self._ask(flavor, resource, request)
-            if reason is not None:
-                reasons.append(reason)
-            if is_preferred(worst, grade, fungibility):
-                worst = grade
-            modes[resource] = grade
-        self._note(flavor, worst[0], worst[1], reasons)
-        return modes, worst
-
-    def _beyond(
-        self, replaced: tuple[PodSetAdmission, ...], flavor: str, resource: str, amount: int
-    ) -> tuple[Reason | None, int]:
-        """Return why a slice cannot have this flavor, if its predecessor has another, and what it requests beyond it.
-
-        As in Kueue, what pod sets behind the first with another flavor hold is not deducted then.
-        """
-        for index in self.indexes:
-            before = replaced[index] if index < len(replaced) else None
-            held = "" if before is None else before.flavors.get(resource, "")
-            if before is None or held != flavor:
-                return SliceElsewhere(flavor, held), amount
-            amount -= before.usage.get(resource, 0)
-        return None, amount
-
-    def _ask(self, flavor: str, resource: str, request: int) -> tuple[tuple[Mode, int], Reason | None]:
-        assigner = self.assigner
-        fr = flavor_resource(flavor, resource)
-        before = self.used.get(fr, 0)
-        amount = before + request
-        capacity = assigner.node.potential.get(fr, 0)
-        if amount > capacity:
-            return (NO_FIT, 0), InsufficientQuota(resource, flavor, before, request, capacity)
-        grade = assigner.fits_quota(fr, amount)
-        if grade[0] == FIT:
-            return grade, None
-        return grade, InsufficientUnusedQuota(resource, flavor, amount - max(0, available(assigner.node, fr)))
-
-    def _note(self, flavor: str, mode: Mode, borrow: int, reasons: list[Reason]) -> None:
-        self.attempts.append(Attempt(flavor, mode, borrow, tuple(reasons)))
-        self.reasons += reasons

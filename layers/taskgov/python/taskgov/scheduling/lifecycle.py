@@ -27,7 +27,7 @@ from taskgov.scheduling.state import (
 
 if TYPE_CHECKING:
     from taskgov.scheduling.config import RequeueBackoff
-    from taskgov.scheduling.objects import Admission, Condition
+    from taskgov.scheduling.objects import Admission, Condition, Usage
     from taskgov.scheduling.results import Verdict
 
 _WAITS_FOR_START: Final = "WaitForStart"
@@ -37,9 +37,14 @@ _NOT_READY: Final = "Not all pods are ready or succeeded"
 _COME_BACK_AT_ONCE: Final = {"Preempted", "NodeFailures"}
 
 
-def admit(record: Record, admission: Admission, now: Instant, *, explicit: bool = False) -> None:
-    """Reserve quota, and admit if no admission check is open; what was said about an earlier eviction is history."""
-    record.hold(admission)
+def admit(
+    record: Record, admission: Admission, now: Instant, usage: Usage | None = None, *, explicit: bool = False
+) -> None:
+    """Reserve quota, and admit if no admission check is open; what was said about an earlier eviction is history.
+
+    `usage` is what `admission` gives in all, where the caller has it.
+    """
+    record.hold(admission, usage)
     record.scan = None
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     record.set_condition(QUOTA_RESERVED, status=True, reason=QUOTA_RESERVED, message=message, now=now)

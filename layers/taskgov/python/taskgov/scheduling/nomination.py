@@ -6,7 +6,7 @@ One `Nominator` serves one cycle: all heads share its list of candidates. Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +23,7 @@ from taskgov.scheduling.assignment import (
 from taskgov.scheduling.candidates import Candidates, Preemptor, QueueOf, Victim, put_back, take_out
 from taskgov.scheduling.demand import Demand, resized
 from taskgov.scheduling.fair_preemption import fair_victims
-from taskgov.scheduling.flavor_search import Assigner, Eligibility, Oracle
+from taskgov.scheduling.flavor_search import Assigner, Oracle
 from taskgov.scheduling.matching import selects
 from taskgov.scheduling.objects import flavor_resource
 from taskgov.scheduling.preemption import classical_victims
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from taskgov.scheduling.config import ManagerConfig
+    from taskgov.scheduling.eligibility import FlavorBook
     from taskgov.scheduling.fair_admission import QueueKey
     from taskgov.scheduling.objects import FlavorResource, PodSetAdmission, Usage
     from taskgov.scheduling.state import QueueState, Record
@@ -51,11 +52,17 @@ class Entry:
     record: Record
     queue: QueueState
     assignment: Assignment
-    victims: list[Victim] = field(default_factory=list)
+    victims: list[Victim]
     deferred: bool = False
     admitted: bool = False
-    verdict: Verdict = field(default_factory=lambda: Verdict(None))
+    remark: str = ""
+    waits_for: int = 0
     requeue: Requeue = Requeue.FAILED_AFTER_NOMINATION
+
+    @property
+    def verdict(self) -> Verdict:
+        """Why it does not get quota now: by its assignment, by what happened to it, or by whom it waits for."""
+        return Verdict(self.assignment, self.remark, self.waits_for)
 
     @property
     def told(self) -> list[Victim]:
@@ -76,7 +83,7 @@ class Nominator:
         self,
         config: ManagerConfig,
         queue_of: QueueOf,
-        eligible: Eligibility,
+        flavors: FlavorBook,
         namespaces: Mapping[str, Mapping[str, str]],
         is_active: Callable[[QueueState], bool],
         somebody_starts: Callable[[], bool],
@@ -86,7 +93,7 @@ class Nominator:
         self.config = config
         self.records = records
         self.queue_of = queue_of
-        self.eligible = eligible
+        self.flavors = flavors
         self.namespaces = namespaces
         self.is_active = is_active
         self.somebody_starts = somebody_starts
@@ -95,7 +102,10 @@ class Nominator:
 
     def selects_namespace(self, queue: QueueState, record: Record) -> bool:
         """Return whether the queue admits workloads of this namespace."""
-        return selects(queue.spec.namespace_selector, namespace_labels(self.namespaces, record.workload.namespace))
+        selector = queue.spec.namespace_selector
+        if selector is not None and not selector.requirements:
+            return True
+        return selects(selector, namespace_labels(self.namespaces, record.workload.namespace))
 
     def nominate(self, queue: QueueState, record: Record, cycle: int) -> tuple[Assignment, list[Victim]]:
         """Return what the head could get and whom it would preempt; keeps how far its flavor search came."""
@@ -144,8 +154,10 @@ class Nominator:
         return queue.generation > scan.generation
 
 
-class Head:
+class Head(Assigner):
     """One head's question, with the victim searches already made for it."""
+
+    __slots__ = ("_asks", "candidates", "found", "nominator", "record", "slice")
 
     def __init__(
         self,
@@ -159,29 +171,26 @@ class Head:
         oracle: Oracle | None = None,
     ) -> None:
         self.nominator = nominator
-        self.queue = queue
         self.record = record
         self.candidates = candidates
         self.found: dict[tuple[tuple[FlavorResource, int], ...], list[Victim]] = {}
         self.slice: list[Victim] = []
-        self.held: tuple[PodSetAdmission, ...] | None = None
+        self._asks = oracle
+        replaced: tuple[PodSetAdmission, ...] | None = None
         if record.workload.replaces and (before := nominator.replaced_by(record, queue, candidates.gone)) is not None:
-            self.slice, self.held = [Victim(before, SLICE_REPLACED)], before.held
-        self.assigner = Assigner(
-            queue=queue.spec,
-            node=queue.node,
-            group_of=queue.group_of,
-            eligible=nominator.eligible,
-            oracle=oracle or self.oracle,
+            self.slice, replaced = [Victim(before, SLICE_REPLACED)], before.held
+        super().__init__(
+            queue,
+            nominator.flavors,
             fair_sharing=nominator.config.fair_sharing,
             scan=() if scan is None else scan.tried,
             nominated=nominated,
-            replaced=self.held,
+            replaced=replaced,
         )
 
     def assignment(self) -> Assignment:
         """Return the assignment at full size."""
-        return self.assigner.assign(self.record.demand)
+        return self.assign(self.record.demand)
 
     def best(self) -> tuple[Assignment, list[Victim]]:
         """Return the assignment at full size, or a smaller one where pod sets allow it and only that fits.
@@ -206,16 +215,14 @@ class Head:
         """
         if assignment.mode in {FIT, NO_FIT}:
             return []
-        usage = self._beyond(assignment) if self.held is not None else assignment.usage
+        usage = assignment.usage if self.replaced is None else self._more_than(self.replaced, assignment)
         usage = {fr: amount for fr, amount in usage.items() if not fr.endswith(_PODS)}
         return self._search(usage, assignment.needs_preemption)
 
-    def _beyond(self, assignment: Assignment) -> Usage:
+    def _more_than(self, replaced: tuple[PodSetAdmission, ...], assignment: Assignment) -> Usage:
         """Return what the pods of a slice ask for that its predecessor does not have (Kueue: `TotalRequestsFor`)."""
         usage: Usage = {}
-        for pod_set, got, before in zip(
-            self.record.demand.pod_sets, assignment.pod_sets, self.held or (), strict=False
-        ):
+        for pod_set, got, before in zip(self.record.demand.pod_sets, assignment.pod_sets, replaced, strict=False):
             more = pod_set.count - before.count
             for resource, amount in pod_set.requests.items():
                 beyond = amount // pod_set.count * more if pod_set.count else amount
@@ -226,6 +233,8 @@ class Head:
 
     def oracle(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
         """Return whether preemption could free `amount` of `fr` alone, from whom, and how high it would borrow."""
+        if self._asks is not None:
+            return self._asks(fr, amount)
         victims = self._search({fr: amount}, frozenset((fr,)))
         if not victims:
             return NO_CANDIDATES, 0
@@ -264,7 +273,7 @@ class Head:
         while low < high:
             step = (low + high) // 2
             reduced = self._reduced([c - s * step // total for c, s in zip(counts, spare, strict=True)])
-            assignment = self.assigner.assign(reduced)
+            assignment = self.search(reduced)
             victims = self.victims(assignment)
             if assignment.mode == FIT or victims:
                 best, high = (assignment, victims), step

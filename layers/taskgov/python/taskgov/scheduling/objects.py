@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from taskgov.scheduling.instants import ZERO, Instant
 
@@ -245,16 +245,14 @@ class PodSetAdmission:
     usage: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """Where a workload runs: its queue, and what each pod set holds there."""
 
     cluster_queue: str
     pod_sets: tuple[PodSetAdmission, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """One entry of `status.conditions`; `since` is `lastTransitionTime`. The message becomes text when it is read."""
 
     status: bool

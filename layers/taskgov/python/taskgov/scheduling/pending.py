@@ -100,13 +100,13 @@ class PendingQueue(Generic[R]):
         immediate = (
             reason is not Requeue.NAMESPACE_MISMATCH
             if strict
-            else reason in {Requeue.PENDING_PREEMPTION, Requeue.FAILED_AFTER_NOMINATION}
+            else reason is Requeue.PENDING_PREEMPTION or reason is Requeue.FAILED_AFTER_NOMINATION
         )
         unfinished = record.scan is not None and record.scan.unfinished
         if not waits_for_backoff and (immediate or unfinished):
             self._enter(record, self._class_in_line(record))
             return True
-        if self.hashing and not strict and reason in {Requeue.NO_FIT, Requeue.NO_CANDIDATES}:
+        if self.hashing and not strict and (reason is Requeue.NO_FIT or reason is Requeue.NO_CANDIDATES):
             kind = self._class_of(record)
             self._mark(kind.hash)
             self._enter(record, kind)

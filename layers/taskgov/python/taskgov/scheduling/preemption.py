@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, put_back, take_out
 from taskgov.scheduling.objects import NEVER, FlavorResource
 from taskgov.scheduling.quota import (
     QuotaNode,
-    available,
+    has_room,
     local_available,
     within_nominal,
     would_borrow,
@@ -29,28 +29,16 @@ if TYPE_CHECKING:
     from taskgov.scheduling.state import QueueState, Record
 
 
-class _Candidate(NamedTuple):
-    """One candidate with its standing.
-
-    `advantage` puts it among the hierarchical ones; `meeting` is the lowest cohort above both queues, `None` for
-    a candidate of the own queue.
-    """
-
-    record: Record
-    queue: QueueState
-    reason: str
-    advantage: bool = False
-    only_without_borrowing: bool = False
-    meeting: QuotaNode | None = None
+_Candidate = tuple[Victim, "QuotaNode | None"]
+"""A victim, and the lowest cohort above both queues, `None` where it is of the own queue."""
 
 
 def fits(preemptor: Preemptor, *, borrow: bool) -> bool:
     """Return whether the preemptor fits as things stand, with or without borrowing."""
-    node = preemptor.queue.node
-    return all(
-        (borrow or not would_borrow(node, fr, amount)) and amount <= max(0, available(node, fr))
-        for fr, amount in preemptor.usage.items()
-    )
+    node, usage = preemptor.queue.node, preemptor.usage
+    if not borrow and any(would_borrow(node, fr, amount) for fr, amount in usage.items()):
+        return False
+    return has_room(node, usage)
 
 
 def fill_back(preemptor: Preemptor, removed: list[Victim], *, borrow: bool) -> list[Victim]:
@@ -124,11 +112,11 @@ class _Search:
     def attempt(self, *, borrow: bool) -> list[Victim]:
         """Take candidates in order until the preemptor fits, then give back those it can do without."""
         removed: list[Victim] = []
-        for candidate in self._in_order(borrow=borrow):
-            if not self._still_valid(candidate):
+        for victim, meeting in self._in_order(borrow=borrow):
+            if meeting is not None and not self._still_valid(victim.record, meeting):
                 continue
-            take_out(candidate.record)
-            removed.append(Victim(candidate.record, candidate.reason))
+            take_out(victim.record)
+            removed.append(victim)
             if fits(self.preemptor, borrow=borrow):
                 return fill_back(self.preemptor, removed, borrow=borrow)
         put_back(removed)
@@ -141,33 +129,35 @@ class _Search:
             yield from self._cohort(evicted=evicted, advantage=True)
             if by_priority:
                 for candidate in self._cohort(evicted=evicted, advantage=False):
-                    if not (borrow and candidate.only_without_borrowing):
+                    if not borrow or candidate[0].reason == IN_COHORT_RECLAIM_WHILE_BORROWING:
                         yield candidate
             for record in self.own:
                 if record.evicted == evicted:
-                    yield _Candidate(record, self.preemptor.queue, IN_CLUSTER_QUEUE)
+                    yield Victim(record, IN_CLUSTER_QUEUE), None
 
     def _cohort(self, *, evicted: bool | None = None, advantage: bool | None = None) -> Iterator[_Candidate]:
-        """Candidates of other queues, in order, with their standing."""
+        """Candidates of other queues, in order: those who are being evicted come first."""
         own = self.preemptor.queue
         if own.node.parent is None or self.reclaims in {NEVER, ""}:
             return
         if advantage is not None and advantage not in self.advantage.values():
             return
-        standing: dict[str, tuple[QuotaNode, bool] | None] = {}
+        standing: dict[QuotaNode, tuple[QuotaNode, bool] | None] = {}
         for entry in self.candidates.borrowers(own.node.root, self.preemptor.frs):
-            record = entry[-1]
             if evicted is not None and (entry[0] == 0) != evicted:
+                if evicted:
+                    return
                 continue
+            record = entry[-1]
             queue = record.queue
             if queue is None or queue is own or not allows(self.reclaims, self.preemptor, record):
                 continue
-            name = queue.spec.name
-            if name not in standing:
-                standing[name] = self._standing(queue)
-            found = standing[name]
+            node = queue.node
+            if node not in standing:
+                standing[node] = self._standing(queue)
+            found = standing[node]
             if found is not None and (advantage is None or found[1] == advantage):
-                yield self._classify(record, queue, found[0], advantage=found[1])
+                yield Victim(record, IN_COHORT_RECLAMATION if found[1] else self._right(record)), found[0]
 
     def _standing(self, queue: QueueState) -> tuple[QuotaNode, bool] | None:
         """Find where the queue's path meets the preemptor's, and the advantage there.
@@ -181,30 +171,28 @@ class _Search:
                 return None
         return None
 
-    def _classify(self, record: Record, queue: QueueState, meeting: QuotaNode, *, advantage: bool) -> _Candidate:
-        """Say by which right a candidate of another queue may be taken (Kueue: classifyPreemptionVariant)."""
-        if advantage:
-            return _Candidate(record, queue, IN_COHORT_RECLAMATION, advantage=True, meeting=meeting)
+    def _right(self, record: Record) -> str:
+        """Say by which right a candidate of another queue may be taken (Kueue: classifyPreemptionVariant).
+
+        By reclamation where the preemptor may not borrow meanwhile.
+        """
         priority = record.workload.priority
         if (
             self.borrowing_forbidden
             or priority >= self.preemptor.priority
             or (self.threshold is not None and priority > self.threshold)
         ):
-            return _Candidate(record, queue, IN_COHORT_RECLAMATION, only_without_borrowing=True, meeting=meeting)
-        return _Candidate(record, queue, IN_COHORT_RECLAIM_WHILE_BORROWING, meeting=meeting)
+            return IN_COHORT_RECLAMATION
+        return IN_COHORT_RECLAIM_WHILE_BORROWING
 
-    def _still_valid(self, candidate: _Candidate) -> bool:
-        """Return whether its queue, and the cohorts below the meeting point, still exceed their quota.
+    def _still_valid(self, record: Record, meeting: QuotaNode) -> bool:
+        """Return whether the queue of a candidate, and the cohorts below the meeting point, still exceed their quota.
 
         Nobody gives more than it borrows.
         """
-        if candidate.meeting is None:
-            return True
-        frs = self.preemptor.frs
-        node: QuotaNode | None = candidate.queue.node
-        while node is not None and node is not candidate.meeting:
-            if within_nominal(node, frs):
+        node = None if record.queue is None else record.queue.node
+        while node is not None and node is not meeting:
+            if within_nominal(node, self.preemptor.frs):
                 return False
             node = node.parent
         return True

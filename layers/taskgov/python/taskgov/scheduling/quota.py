@@ -131,16 +131,25 @@ def available(node: QuotaNode, fr: FlavorResource) -> int:
 
     Negative after over-admission, e.g. when a quota was lowered under running work.
     """
-    used = node.usage.get(fr, 0)
-    parent = node.parent
-    if parent is None:
-        return node.subtree.get(fr, 0) - used
-    local = node.local.get(fr, 0)
-    room = available(parent, fr)
-    limit = node.borrow_room.get(fr)
-    if limit is not None:
-        room = min(limit - max(0, used - local), room)
-    return max(0, local - used) + room
+    kept, most = 0, None  # what local quotas have left on the way up, and what the limits on the way allow
+    while (parent := node.parent) is not None:
+        spilled = node.usage.get(fr, 0) - node.local.get(fr, 0)
+        if spilled < 0:
+            kept, spilled = kept - spilled, 0
+        limit = node.borrow_room.get(fr)
+        if limit is not None and (most is None or kept + limit - spilled < most):
+            most = kept + limit - spilled
+        node = parent
+    room = kept + node.subtree.get(fr, 0) - node.usage.get(fr, 0)
+    return room if most is None or room < most else most
+
+
+def has_room(node: QuotaNode, usage: Mapping[FlavorResource, int]) -> bool:
+    """Return whether `node` can still use all of `usage`; what is not positive needs no room."""
+    for fr, amount in usage.items():  # noqa: SIM110 - asked of every head and victim: a generator takes twice as long
+        if amount > 0 and amount > available(node, fr):
+            return False
+    return True
 
 
 def local_available(node: QuotaNode, fr: FlavorResource) -> int:
@@ -217,11 +226,10 @@ def lowest_subtree_that_fits(node: QuotaNode, fr: FlavorResource, amount: int) -
     Returns the height of the lowest subtree whose own quota holds the request (0: the queue itself) and whether
     that subtree lies below the root, so that lent quota may be reclaimed (Kueue: `hierarchical_preemption.go`).
     """
-    if node.parent is None or not would_borrow(node, fr, amount):
-        return 0, node.parent is not None
-    rest = amount - local_available(node, fr)
-    for cohort in node.ancestors():
-        if not would_borrow(cohort, fr, rest):
-            return cohort.height, cohort.parent is not None
-        rest -= local_available(cohort, fr)
+    at: QuotaNode | None = node
+    while at is not None:
+        if not would_borrow(at, fr, amount):
+            return at.height, at.parent is not None
+        amount -= local_available(at, fr)
+        at = at.parent
     return node.root.height, False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.scheduling.assignment import FIT, NO_FIT, PUBLIC_MODES, Assignment
+from taskgov.scheduling.assignment import NO_FIT, PUBLIC_MODES, Assignment
 from taskgov.scheduling.instants import SECOND, Instant
 from taskgov.scheduling.reasons import SLICE_REPLACED, replaced_message
 
@@ -32,9 +32,8 @@ class Requeue(Enum):
     """No reason of Kueue's: the scheduler keeps the workload until the pods of others are ready, and admits it then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
-    """A workload that got its quota. `borrowing` is how high up the tree it borrows, 0 for not at all.
+class Admitted(NamedTuple):
+    """A workload that got its quota, and what the flavor search found for it.
 
     It runs at once, unless it `waits_for` admission checks. `replaces` is the slice of the same job that it takes the
     place of, which is finished; empty for none.
@@ -44,16 +43,24 @@ class Admitted:
     uid: str
     cluster_queue: str
     admission: Admission
-    borrowing: int
-    considered: str
+    assignment: Assignment
     queued_since: Instant
     waits_for: tuple[str, ...] = ()
     replaces: str = ""
     job_uid: str = ""
 
+    @property
+    def borrowing(self) -> int:
+        """How high up the tree it borrows, 0 for not at all."""
+        return self.assignment.borrowing
 
-@dataclass(frozen=True, slots=True)
-class Preempted:
+    @property
+    def considered(self) -> str:
+        """The flavors that were considered before and do not fit, in words; empty for none."""
+        return self.assignment.considered
+
+
+class Preempted(NamedTuple):
     """A workload that is being evicted; it keeps its quota until the eviction is finished."""
 
     workload: str
@@ -65,8 +72,7 @@ class Preempted:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Why a workload did not get quota in a cycle: what could be assigned, or what happened to it."""
 
     assignment: Assignment | None
@@ -78,8 +84,7 @@ class Verdict:
         return f"{message}. Pending the preemption of {self.victims} workload(s)" if self.victims else message
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A workload that was considered and did not get quota.
 
     Parameters
@@ -168,18 +173,3 @@ def events(result: CycleResult) -> list[Event]:
         Event(w.workload, "Warning", w.reason, w.message) for w in result.waiting if w.requeue is not Requeue.KEPT
     ]
     return found
-
-
-def considered_flavors(assignment: Assignment) -> str:
-    """List the flavors that were considered and do not fit, as the QuotaReserved event does; empty for none."""
-    parts = []
-    for pod_set in assignment.pod_sets:
-        tried = [
-            f"{a.flavor}(preemptionMode={PUBLIC_MODES[a.mode]};{','.join(map(str, a.reasons))})"
-            for group in pod_set.attempts
-            for a in group
-            if a.mode != FIT
-        ]
-        if tried:
-            parts.append(f"{pod_set.name}: {', '.join(tried)}")
-    return "; ".join(parts)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from taskgov.scheduling.quota import QuotaNode
 
 _NOTHING: Final[Mapping[FlavorResource, int]] = {}
+Rank = tuple[bool, float]
+"""What shares are compared by (`Share.rank`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,12 @@ class Share:
         return UNLIMITED if math.isinf(value) else math.ceil(value)
 
     @property
-    def rank(self) -> tuple[bool, float]:
+    def rank(self) -> Rank:
         """What shares are compared by: borrowers without weight come last, among themselves by ratio."""
-        infinite = self.weight == 0 and self.ratio > 0
-        return infinite, self.ratio if infinite else self.value
+        ratio = self.ratio
+        if ratio == 0:
+            return False, 0.0
+        return (True, ratio) if self.weight == 0 else (False, ratio / self.weight)
 
 
 def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
@@ -92,10 +96,15 @@ def _over_with(node: QuotaNode, extra: Mapping[FlavorResource, int]) -> Usage:
 
 
 class SharesOfQueues:
-    """The shares of queues during a search: that of a queue is another one only when somebody leaves it."""
+    """The shares of queues during a search: that of a queue is another one only when somebody leaves it.
 
-    def __init__(self) -> None:
+    `at_first` are those that are known when it begins.
+    """
+
+    def __init__(self, at_first: Mapping[QuotaNode, Share]) -> None:
+        self._at_first = at_first
         self._of_queues: dict[QuotaNode, Share] = {}
+        self._changed: set[QuotaNode] = set()
 
     def of(self, node: QuotaNode) -> Share:
         """Return the share that a queue or cohort has now."""
@@ -103,11 +112,17 @@ class SharesOfQueues:
             return dominant_share(node)
         share = self._of_queues.get(node)
         if share is None:
-            share = self._of_queues[node] = dominant_share(node)
+            share = None if self.has_changed(node) else self._at_first.get(node)
+            share = self._of_queues[node] = share or dominant_share(node)
         return share
 
+    def has_changed(self, node: QuotaNode) -> bool:
+        """Return whether anybody left a queue."""
+        return node in self._changed
+
     def forget(self, node: QuotaNode) -> None:
-        """Take note that somebody left a queue."""
+        """Take note that somebody left a queue, or that its usage is another one."""
+        self._changed.add(node)
         self._of_queues.pop(node, None)
 
 

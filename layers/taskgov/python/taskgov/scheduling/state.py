@@ -19,7 +19,6 @@ from taskgov.scheduling.objects import (
     CheckState,
     ClusterQueue,
     Condition,
-    FlavorResource,
     PodSetAdmission,
     ResourceGroup,
     Usage,
@@ -66,7 +65,6 @@ class Record:
         "conditions",
         "config",
         "demand",
-        "frs",
         "key",
         "queue",
         "requeue_at",
@@ -88,7 +86,6 @@ class Record:
         self.checks: dict[str, CheckState] = {}
         self.admission: Admission | None = None
         self.usage: Usage = {}
-        self.frs: frozenset[FlavorResource] = frozenset()
         self.scan: Scan | None = None
         self.waiting: PendingClass[Record] | None = None
         self.ticket = 0
@@ -99,7 +96,7 @@ class Record:
         """Return a record of its own in the same state; its place in a queue is for the queue's copy to set."""
         twin = Record.__new__(Record)  # a third of the time of `copy`: each question copies all workloads
         twin.workload, twin.config, twin.key, twin.demand = self.workload, self.config, self.key, self.demand
-        twin.admission, twin.usage, twin.frs = self.admission, self.usage, self.frs
+        twin.admission, twin.usage = self.admission, self.usage
         twin.scan, twin.ticket = self.scan, self.ticket
         twin.requeue_at, twin.requeue_count = self.requeue_at, self.requeue_count
         twin.conditions, twin.checks = dict(self.conditions), dict(self.checks)
@@ -196,9 +193,12 @@ class Record:
     def _timed_by_eviction(self) -> frozenset[str]:
         return _TIMED_BY_CHECK if self.config.backoff.by_creation else _TIMED_BY_EVICTION
 
-    def hold(self, admission: Admission) -> None:
-        """Take what `admission` gives, scaled down where pods are reclaimable."""
+    def hold(self, admission: Admission, usage: Usage | None = None) -> None:
+        """Take what `admission` gives, scaled down where pods are reclaimable: `usage`, where that is known."""
         self.admission = admission
+        self.usage = self._usage_of(admission) if usage is None else usage
+
+    def _usage_of(self, admission: Admission) -> Usage:
         counts = {p.pod_set.name: p.count for p in self.demand.pod_sets}
         usage: Usage = {}
         for pod_set in admission.pod_sets:
@@ -206,8 +206,7 @@ class Record:
             for resource, flavor in held.flavors.items():
                 fr = flavor_resource(flavor, resource)
                 usage[fr] = usage.get(fr, 0) + held.usage.get(resource, 0)
-        self.usage = usage
-        self.frs = frozenset(usage)
+        return usage
 
     @property
     def held(self) -> tuple[PodSetAdmission, ...]:
@@ -224,7 +223,7 @@ class Record:
 
     def let_go(self) -> None:
         """Hold nothing any more."""
-        self.admission, self.usage, self.frs = None, {}, frozenset()
+        self.admission, self.usage = None, {}
 
     def set_condition(self, kind: str, *, status: bool, reason: str, message: Any, now: Instant) -> None:
         """Write a condition; the moment changes only when the status does."""

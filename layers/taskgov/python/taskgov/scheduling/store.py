@@ -110,7 +110,7 @@ class Store(AccountStore):
             return
         self._raise_generations(cohort.name)
         self.cohorts[cohort.name] = cohort
-        self._tree_changed = True
+        self._specs_changed()
         self._raise_generations(cohort.name)
         self.notified.update(self._queues_of_tree(cohort.name))
 
@@ -121,7 +121,7 @@ class Store(AccountStore):
         """
         self._raise_generations(name)
         del self.cohorts[name]
-        self._tree_changed = True
+        self._specs_changed()
 
     def put_queue(self, spec: ClusterQueue) -> None:
         """Add or change a cluster queue. Workloads that waited for it are queued.
@@ -132,7 +132,7 @@ class Store(AccountStore):
         state = self.queues.get(spec.name)
         if state is None:
             self.queues[spec.name] = QueueState(spec, self._pending_queue(spec))
-            self._tree_changed = True
+            self._specs_changed()
             for record in [r for r in self.orphans.values() if r.admission and r.admission.cluster_queue == spec.name]:
                 self.start(record, spec.name)
             self._route_waiting()
@@ -147,6 +147,7 @@ class Store(AccountStore):
             self.unsaid.update({r.key: r for r in self.records.values() if self.queue_of(r) is state})
         state.redefine(spec)
         state.pending.strategy = spec.strategy
+        self._inactive.clear()
         if self._tree_changed or moves or not requote(state.node, spec.quotas, spec.weight):
             self._tree_changed = True
 
@@ -174,7 +175,7 @@ class Store(AccountStore):
         for record in state.running_records():
             record.queue = None
             self.orphans[record.key] = record
-        self._tree_changed = True
+        self._specs_changed()
 
     def put_local_queue(self, queue: LocalQueue, consumed: tuple[Consumed, Instant] | None = None) -> None:
         """Add or change a local queue; its workloads are queued, or taken out of line while it is stopped.
@@ -257,11 +258,13 @@ class Store(AccountStore):
     # Consequences of what changes
 
     def _flavor_changed(self, name: str) -> None:
+        self._inactive.clear()
         self.notified.update(
             queue.spec.name for queue in self.queues.values() if any(name in g.flavors for g in queue.spec.groups)
         )
 
     def _check_changed(self, name: str) -> None:
+        self._inactive.clear()
         self.notified.update(
             queue.spec.name for queue in self.queues.values() if any(name == check for check, _ in queue.spec.checks)
         )

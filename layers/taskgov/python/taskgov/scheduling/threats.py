@@ -59,7 +59,7 @@ class Threat:
     def reaches(self, record: Record) -> bool:
         """Return whether one of them may preempt a running workload of the queue."""
         over = self.threshold is not None and record.workload.priority > self.threshold
-        return not over and not self.frs.isdisjoint(record.frs) and allows(self.policy, self, record)
+        return not over and not self.frs.isdisjoint(record.usage) and allows(self.policy, self, record)
 
 
 def threats_of(store: Store, waiting: Iterable[str], doubts: Doubts) -> frozenset[Threat]:

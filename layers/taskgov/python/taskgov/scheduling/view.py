@@ -270,7 +270,7 @@ class KueueModelView:
         return Nominator(
             store.config,
             store.queues.__getitem__,
-            store.flavors.rejected,
+            store.flavors,
             store.namespaces,
             store.is_active,
             store.somebody_starts,

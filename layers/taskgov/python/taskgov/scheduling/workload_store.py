@@ -51,6 +51,7 @@ class WorkloadStore:
         self.cohort_nodes: dict[str, QuotaNode] = {}
         self.trees: dict[str, list[QueueState]] = {}
         self._tree_changed = False
+        self._inactive: dict[str, str | None] = {}
 
     def read(self, obj: Mapping[str, Any]) -> Workload:
         """Read a Workload object with what its priority class and the rules about pods say now."""
@@ -226,6 +227,11 @@ class WorkloadStore:
         """Return the workloads whose time out of the queue is over."""
         return [r for r in self.backing_off.values() if r.requeue_at is not None and r.requeue_at <= now]
 
+    def _specs_changed(self) -> None:
+        """Find out again what follows from the specs of queues and cohorts."""
+        self._tree_changed = True
+        self._inactive.clear()
+
     # Reading
 
     def settle_tree(self) -> None:
@@ -239,8 +245,11 @@ class WorkloadStore:
                 self.trees.setdefault(state.node.root.tree, []).append(state)
 
     def inactive_because(self, state: QueueState) -> str | None:
-        """Say why a cluster queue takes no workloads, `None` when it is active."""
-        return inactive_because(state.spec, self.cohorts, self.flavors, self.known_checks)
+        """Say why a cluster queue takes no workloads, `None` when it is active; found once for the same specs."""
+        name = state.spec.name
+        if name not in self._inactive:
+            self._inactive[name] = inactive_because(state.spec, self.cohorts, self.flavors, self.known_checks)
+        return self._inactive[name]
 
     def somebody_starts(self) -> bool:
         """Return whether the pods of anybody who holds quota are not ready."""
