@@ -104,7 +104,8 @@ def bounded(
 
 def sorted_out(measured: Iterable[Measurement]) -> Values:
     """Return the values of a measurement, by how they may be published."""
-    always, preemptions = [], []
+    always: list[Measurement] = []
+    preemptions: list[Measurement] = []
     of_teams: dict[str, list[OfTeam]] = {}
     together = set[str]()
     for dimensions, some in groupby(measured, attrgetter("dimensions")):  # the values of a quota follow one another
