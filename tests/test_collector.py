@@ -8,9 +8,12 @@ from taskgov.collector import collector_paused
 
 
 def test_the_collector_is_paused_and_works_again_after_an_error() -> None:
-    with pytest.raises(ValueError, match="wrong"), collector_paused():
+    def fails() -> None:
         assert not gc.isenabled()
         raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        collector_paused()(fails)()
     assert gc.isenabled()
 
 
