@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
-from taskgov.adapters.kubernetes.reader import collector_paused
+from taskgov.collector import collector_paused
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.errors import GovernanceError
 

@@ -19,7 +19,7 @@ def test_cells_of_rows_that_the_page_cuts_are_not_made() -> None:
 
 def test_a_rare_column_is_shown_for_a_row_that_the_page_cuts() -> None:
     last = 2 * MOST_ROWS
-    rare = amount("Rare", lambda line: float(line == last), is_rare=True)
-    never = amount("Never", lambda _: 0.0, is_rare=True)
+    rare: Field[int] = amount("Rare", lambda line: float(line == last), is_rare=True)
+    never: Field[int] = amount("Never", lambda _: 0.0, is_rare=True)
     sheet: Sheet[int] = Sheet("lines", "Lines", "", (amount("Line", float), rare, never))
     assert [column.label for column in sheet.of(range(last + 1)).on_page().columns] == ["Line", "Rare"]

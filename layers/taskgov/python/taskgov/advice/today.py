@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from taskgov.advice.rules import Rule
 from taskgov.allocation.sharing import SharingBefore, sharing_after
-from taskgov.hyperpod.borrowing import borrow_percent, flavor_quotas
+from taskgov.hyperpod.borrowing import borrow_percent
 from taskgov.hyperpod.model import (
     ComputeQuotaConfig,
     PreemptTeamTasks,
@@ -104,9 +104,9 @@ def gpus_of(in_force: Iterable[ComputeQuota], instance_type: str, table: Instanc
     found: dict[str, int] = {}
     for quota in in_force:
         team = quota.compute_quota_target.team_name
-        for flavor in flavor_quotas(quota.compute_quota_config, table):
-            if flavor.instance_type == instance_type:
-                found[team] = found.get(team, 0) + flavor.nominal.get(GPU, 0)
+        rows = [row for row in quota.compute_quota_config.compute_quota_resources if row.instance_type == instance_type]
+        for amounts in complete_all(rows, table).values():
+            found[team] = found.get(team, 0) + amounts.get(GPU, 0)
     return found
 
 

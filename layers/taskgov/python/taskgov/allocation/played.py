@@ -12,6 +12,7 @@ from taskgov.allocation.plan import Change, Prediction
 from taskgov.allocation.predict import LoopError, Player, Stage, not_read, prediction_of
 from taskgov.allocation.uncertain import not_followed
 from taskgov.allocation.written import UNREADABLE
+from taskgov.collector import collector_paused
 from taskgov.snapshot.unreadable import MACHINES
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class PlayedPath:
         return self.waves == _as_written(writes for _, writes in groupby(changes, attrgetter("wave")))
 
 
+@collector_paused()
 def predicted_path(
     snapshot: Snapshot, writes: Writes, table: InstanceTypeTable, played: list[PlayedPath] | None = None
 ) -> tuple[tuple[Wave, ...], Prediction]:

@@ -12,6 +12,7 @@ from taskgov.audit.report import Report, ReportedFinding, report_json
 from taskgov.audit.report_build import audit_report, count_findings, history_after
 from taskgov.audit.report_html import report_html, worst_severity
 from taskgov.audit.trend import Earlier, history_from_json, history_to_json
+from taskgov.collector import collector_paused
 from taskgov.contracts.steps import (
     AuditClusterRequest,
     AuditClusterResult,
@@ -53,6 +54,7 @@ class AuditCluster:
     failures: Failures = field(default_factory=Raised)
     """Where a page of a team that cannot be written is reported; without it, the audit fails."""
 
+    @collector_paused()
     def __call__(self, request: AuditClusterRequest) -> AuditClusterResult | ClusterUnreadable | NothingToAudit:
         """Return how many findings there are, the worst of them, and where the report is; or why there is none.
 

@@ -117,10 +117,10 @@ def sorted_out(measured: Iterable[Measurement]) -> Values:
             own, other = _place(dimensions.values()), _place({**dimensions, "Team": OTHER}.values())
             new = [OfTeam(value.name + own, value.name + other, value) for value in some]
             of_teams.setdefault(team, []).extend(new)
-            together.update(one.together for one in new if one.value.name not in _LEFT_OUT)
+            together.update(entry.together for entry in new if entry.value.name not in _LEFT_OUT)
     preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
     base = frozenset(chain(_series_of(always), together, preempted))
-    every = base.union(_series_of(preemptions), (one.series for some in of_teams.values() for one in some))
+    every = base.union(_series_of(preemptions), (entry.series for some in of_teams.values() for entry in some))
     return Values(tuple(always), of_teams, tuple(preemptions), base, every)
 
 
@@ -144,7 +144,7 @@ def _busy(values: Values, before: SeriesMemory | None, hour: datetime) -> dict[s
     """
     known = before.busy if before else {}
     busy = {team: at for team, at in known.items() if hour - HOUR <= at <= hour}
-    of_teams = (one.value for some in values.of_teams.values() for one in some)
+    of_teams = (entry.value for some in values.of_teams.values() for entry in some)
     for value in chain(of_teams, values.preemptions, values.always):
         if value.name in BUSY and (value.value > 0 or any(number > 0 for _, number in _numbers(value))):
             busy[value.dimensions["Team"]] = hour
@@ -175,7 +175,7 @@ def _own(
         values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
-        new = {one.series for one in values.of_teams[team]} - taken
+        new = {entry.series for entry in values.of_teams[team]} - taken
         most = room if team in kept or team in busy else room - room // FREE_PART
         if len(taken) + len(new) <= most:
             own.add(team)
@@ -187,10 +187,10 @@ def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
     others: list[OfTeam] = []
     for team, some in values.of_teams.items():
         if team in own:
-            yield from (one.value for one in some)
+            yield from (entry.value for entry in some)
         else:
-            others += (one for one in some if one.value.name not in _LEFT_OUT)
-    for value in _merged((one.together, one.value) for one in others):
+            others += (entry for entry in some if entry.value.name not in _LEFT_OUT)
+    for value in _merged((entry.together, entry.value) for entry in others):
         yield value._replace(dimensions={**value.dimensions, "Team": OTHER})
 
 

@@ -1,8 +1,6 @@
 """What do nodes and Kueue's objects look like right now? Read page by page, trimmed as they arrive."""
 
-import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -18,6 +16,7 @@ from taskgov.adapters.kubernetes.trimming import (
     trimmed_runtime_class,
     trimmed_workload,
 )
+from taskgov.collector import collector_paused
 from taskgov.errors import GovernanceError, KueueMissingError, NotFoundError, UpstreamError
 from taskgov.hyperpod.names import KUEUE_NAMESPACE, MANAGER_CONFIG_MAP
 from taskgov.ports import ClusterAccess
@@ -138,25 +137,6 @@ def manager_image(api: Requests) -> tuple[str, str]:
         return "", str(error)
     except (LookupError, TypeError):
         return "", "Kueue's Deployment names no image"
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep Python's collector of cycles still: parsed JSON has none, and the search for them takes as long as parsing.
-
-    Freezing and unfreezing moves what was read to the oldest generation. So it is searched only with everything else,
-    and not as soon as the collector is on again. What somebody else has frozen stays frozen.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:

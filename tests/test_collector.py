@@ -1,0 +1,32 @@
+"""Python's collector of cycles is paused for a while, and works again afterwards."""
+
+import gc
+
+import pytest
+
+from taskgov.collector import collector_paused
+
+
+def test_the_collector_is_paused_and_works_again_after_an_error() -> None:
+    def fails() -> None:
+        assert not gc.isenabled()
+        raise ValueError("wrong")
+
+    with pytest.raises(ValueError, match="wrong"):
+        collector_paused()(fails)()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_it_is_paused_during_each_call_of_a_function() -> None:
+    enabled = collector_paused()(gc.isenabled)
+    assert (enabled(), enabled(), gc.isenabled()) == (False, False, True)
