@@ -11,8 +11,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
-from taskgov.collector import collector_paused
 from taskgov.adapters.kubernetes.request import Requests
+from taskgov.collector import collector_paused
 from taskgov.errors import GovernanceError
 
 

@@ -5,7 +5,7 @@ Called by `flavor_search`. Rules: `pkg/scheduler/flavorassigner/flavorassigner.g
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from taskgov.scheduling.assignment import FIT, NO_FIT, Attempt, Choice, Mode
 from taskgov.scheduling.grades import is_preferred, tries_next
@@ -16,8 +16,22 @@ from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from taskgov.scheduling.flavor_search import Assigner
-    from taskgov.scheduling.objects import Fungibility, PodSet, PodSetAdmission, ResourceGroup, Usage
+    from taskgov.scheduling.eligibility import FlavorBook
+    from taskgov.scheduling.objects import FlavorResource, Fungibility, PodSet, PodSetAdmission, ResourceGroup, Usage
+    from taskgov.scheduling.state import QueueState
+
+
+class Circumstances(Protocol):
+    """What a walk depends on beside the requests, as `flavor_search.Assigner` has it."""
+
+    queue: QueueState
+    flavors: FlavorBook
+    scan: tuple[dict[str, int], ...]
+    nominated: tuple[dict[str, str], ...] | None
+    replaced: tuple[PodSetAdmission, ...] | None
+
+    def fits_quota(self, fr: FlavorResource, amount: int) -> tuple[Mode, int]:
+        """Return how `amount` of `fr` would fit, and the borrow level."""
 
 
 class GroupSearch:
@@ -38,7 +52,7 @@ class GroupSearch:
 
     def __init__(
         self,
-        assigner: Assigner,
+        assigner: Circumstances,
         group: ResourceGroup,
         requests: Mapping[str, int],
         used: Usage,
