@@ -1,6 +1,7 @@
 """Python's collector of cycles is paused for a while, and works again afterwards."""
 
 import gc
+from weakref import ref
 
 import pytest
 
@@ -30,3 +31,17 @@ def test_a_collector_that_was_off_stays_off() -> None:
 def test_it_is_paused_during_each_call_of_a_function() -> None:
     enabled = collector_paused()(gc.isenabled)
     assert (enabled(), enabled(), gc.isenabled()) == (False, False, True)
+
+
+def test_cycles_that_are_made_between_pauses_are_freed() -> None:
+    class Node:
+        pass
+
+    made = []
+    for _ in range(200):
+        node = Node()
+        node.others = [[node] for _ in range(1000)]  # type: ignore[attr-defined]
+        made.append(ref(node))
+        with collector_paused():
+            _ = [[number] for number in range(1000)]
+    assert sum(node() is not None for node in made) < 100

@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 
 from taskgov.adapters.errors import translated
 from taskgov.adapters.kubernetes.request import Requests
-from taskgov.collector import collector_paused
 from taskgov.errors import GovernanceError
 
 
@@ -44,24 +43,3 @@ def test_what_the_caller_has_read_is_freed(fails: Callable[[], None]) -> None:
         return ref(read)
 
     assert read_on()() is None
-
-
-def test_what_was_read_is_not_searched_as_soon_as_the_collector_is_on_again() -> None:
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    with collector_paused():
-        read = [[number] for number in range(1000)]
-    young = sum(map(len, (gc.get_objects(0), gc.get_objects(1))))
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
-    assert young < len(read)
-    if frozen:
-        gc.freeze()
-
-
-def test_what_somebody_has_frozen_stays_frozen() -> None:
-    gc.freeze()
-    frozen = gc.get_freeze_count()
-    with collector_paused():
-        pass
-    assert gc.get_freeze_count() >= frozen / 2
