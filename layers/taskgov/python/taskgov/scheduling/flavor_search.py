@@ -89,9 +89,9 @@ class Assigner(ABC):
     def _fits_at_once(self, demand: Demand) -> Hashable | None:
         """Return all that decides about the assignment, where the first flavor that the pods may use has room for them.
 
-        `None` where it does not, or where more than that decides: several pod sets or groups, or given flavors.
+        `None` where it does not, or where more than that decides: no or several pod sets, groups, or given flavors.
         """
-        if len(demand.pod_sets) > 1 or self.nominated is not None or self.replaced is not None:
+        if len(demand.pod_sets) != 1 or self.nominated is not None or self.replaced is not None:
             return None
         [pod_set], queue = demand.pod_sets, self.queue
         covers_pods = "pods" in queue.group_of
