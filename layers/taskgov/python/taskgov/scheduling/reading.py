@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from taskgov.quantities import exact, parse
@@ -42,6 +43,7 @@ from taskgov.scheduling.pods import PodRules
 from taskgov.scheduling.shapes import KNOWN, shape_of
 
 Object = Mapping[str, Any]
+Quantity = str | float
 
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
@@ -264,10 +266,8 @@ def _weight(spec: Object) -> float:
 
 def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
     return {
-        flavor_resource(flavor["name"], resource["name"]): Quota(
-            nominal=parse(resource["name"], resource["nominalQuota"]),
-            borrowing_limit=_limit(resource, "borrowingLimit"),
-            lending_limit=_limit(resource, "lendingLimit"),
+        flavor_resource(flavor["name"], resource["name"]): _quota(
+            resource["name"], resource["nominalQuota"], resource.get("borrowingLimit"), resource.get("lendingLimit")
         )
         for group in groups
         for flavor in group["flavors"]
@@ -275,9 +275,14 @@ def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
     }
 
 
-def _limit(resource: Object, field: str) -> int | None:
-    limit = resource.get(field)
-    return None if limit is None else parse(resource["name"], limit)
+@lru_cache(maxsize=4096, typed=True)
+def _quota(resource: str, nominal: Quantity, borrowing_limit: Quantity | None, lending_limit: Quantity | None) -> Quota:
+    """Return the quota of a resource; the thousands of a large cluster have few different amounts."""
+    return Quota(
+        nominal=parse(resource, nominal),
+        borrowing_limit=None if borrowing_limit is None else parse(resource, borrowing_limit),
+        lending_limit=None if lending_limit is None else parse(resource, lending_limit),
+    )
 
 
 def _preemption(spec: Object) -> Preemption:
