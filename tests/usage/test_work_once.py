@@ -136,3 +136,20 @@ def test_the_usage_for_tables_is_that_of_leading_resources_without_loans() -> No
     assert whole.loans
     leading = tuple(team for team in whole.teams if team.leading)
     assert leading_usage(snapshot) == replace(whole, loans=(), teams=leading)
+
+
+def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
+    cluster.with_waiting("runs", "team-a", gpus=1)
+    snapshot = cluster.snapshot()
+    running: Any = snapshot.kueue.workloads[1]
+    running["status"] = {"conditions": [{"type": "QuotaReserved", "status": "True"}]}
+    read = list[str]()
+
+    def counted(item: KubernetesObject) -> WorkloadFacts:
+        read.append(item["metadata"]["name"])
+        return facts_of(item)
+
+    monkeypatch.setattr(workload_facts, "facts_of", counted)
+    assert [team.workloads for team in leading_usage(snapshot).pending] == [1]
+    assert read == ["waits"]
