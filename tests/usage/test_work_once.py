@@ -1,7 +1,6 @@
 """A look at a cluster reads each workload as rarely as it can: the counts, not the time."""
 
 import gc
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from taskgov.scheduling import pod_forms
 from taskgov.scheduling.kueue_forms import is_deep
 from taskgov.scheduling.workload_forms import WorkloadForm
 from taskgov.services.happenings import happenings
+from taskgov.snapshot import forms
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -65,12 +65,13 @@ def test_each_object_of_a_snapshot_is_checked_once(monkeypatch: pytest.MonkeyPat
     cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
     checked = list[str]()
 
-    def counted(item: Mapping[str, Any]) -> None:
+    def counted(item: Any) -> bool:
         checked.append(item["metadata"]["name"])
-        check(item)
+        return is_plain(item)
 
-    check = WorkloadForm.check
-    monkeypatch.setattr(WorkloadForm, "check", counted)
+    is_plain = WorkloadForm.is_plain
+    monkeypatch.setattr(WorkloadForm, "is_plain", counted)
+    monkeypatch.setattr(forms, "is_deep", lambda _: pytest.fail("a plain object is not searched for depth"))
     snapshot = cluster.snapshot()
     kueue, unreadable = readable_kueue(snapshot.kueue)
     model_of(replace(snapshot, kueue=kueue))
