@@ -8,6 +8,7 @@ import pytest
 
 from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.projection import model_of
+from taskgov.kueue.named import owner_of
 from taskgov.policy.notices import NoticeRules
 from taskgov.scheduling import pod_forms
 from taskgov.scheduling.kueue_forms import is_deep
@@ -147,10 +148,10 @@ def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.
     running["status"] = {"conditions": [{"type": "QuotaReserved", "status": "True"}]}
     read = list[str]()
 
-    def counted(item: KubernetesObject) -> WorkloadFacts:
+    def counted(item: KubernetesObject) -> Any:
         read.append(item["metadata"]["name"])
-        return facts_of(item)
+        return owner_of(item)
 
-    monkeypatch.setattr(workload_facts, "facts_of", counted)
+    monkeypatch.setattr(workload_facts, "owner_of", counted)
     assert [team.workloads for team in leading_usage(snapshot).pending] == [1]
     assert read == ["waits"]

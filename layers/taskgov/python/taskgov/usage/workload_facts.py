@@ -4,8 +4,7 @@
 Workloads themselves gets the same records from `facts_in`, so that both see the same.
 """
 
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
@@ -152,7 +151,10 @@ def facts_of_affected(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
     """Return what is known of the workloads that wait or were preempted; the others are not read."""
     if isinstance(kueue, FollowedKueue):
         return tuple(facts for facts in kueue.facts if facts.waiting_since is not None or facts.preempted)
-    return facts_of_all(item for item in kueue.workloads if _is_affected(item))
+    read = ((item, true_conditions(item.get("status") or {})) for item in kueue.workloads)
+    return tuple(
+        _facts(item, true) for item, true in read if "Preempted" in true or _is_waiting(item.get("spec") or {}, true)
+    )
 
 
 def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
@@ -172,17 +174,12 @@ def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
 
 
 def _waits(item: KubernetesObject) -> bool:
-    return _is_waiting(item.get("spec") or {}, true_conditions(item.get("status") or {}).keys())
+    return _is_waiting(item.get("spec") or {}, true_conditions(item.get("status") or {}))
 
 
-def _is_affected(item: KubernetesObject) -> bool:
-    true = true_conditions(item.get("status") or {}).keys()
-    return "Preempted" in true or _is_waiting(item.get("spec") or {}, true)
-
-
-def _is_waiting(spec: KubernetesObject, true: AbstractSet[str]) -> bool:
+def _is_waiting(spec: KubernetesObject, true: Container[str]) -> bool:
     """Return whether a Workload has no quota reservation, and is neither finished nor deactivated."""
-    return spec.get("active") is not False and not true & {"QuotaReserved", "Finished"}
+    return spec.get("active") is not False and "QuotaReserved" not in true and "Finished" not in true
 
 
 def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, ...]:
@@ -192,9 +189,12 @@ def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, 
 
 def facts_of(item: KubernetesObject) -> WorkloadFacts:
     """Read a Workload that has the form of its kind (`taskgov.snapshot.forms`)."""
+    return _facts(item, true_conditions(item.get("status") or {}))
+
+
+def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> WorkloadFacts:
     metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
-    true = true_conditions(status)
-    waits = _is_waiting(spec, true.keys())
+    waits = _is_waiting(spec, true)
     evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
     owner = owner_of(item)
     return WorkloadFacts(
