@@ -42,12 +42,9 @@ def _others(preemptor: Preemptor, candidates: Candidates) -> Line:
     question = queue.node.root, preemptor.frs, policy, asked_of(policy, preemptor)
     known: Line | None = candidates.known.get(question)
     if known is None:
-        by_queue: dict[QuotaNode, list[Record]] = {}
-        for entry in candidates.borrowers(queue.node.root, preemptor.frs):
-            record = entry[-1]
-            if record.queue is not None and allows(policy, preemptor, record):
-                by_queue.setdefault(record.queue.node, []).append(record)
-        known = candidates.known[question] = Line(by_queue)
+        by_queue = candidates.borrowers_by_queue(queue.node.root, preemptor.frs)
+        may = {node: [r for r in records if allows(policy, preemptor, r)] for node, records in by_queue.items()}
+        known = candidates.known[question] = Line({node: records for node, records in may.items() if records})
     return known
 
 
