@@ -6,6 +6,7 @@ A terminal that is too narrow for the columns gets a block of lines for each row
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -34,7 +35,7 @@ INDENT: Final = 3
 """The indent of the rows below the first cell of a block."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Rows under columns; rich prints it as a table without lines."""
 
@@ -66,18 +67,18 @@ class Grid:
         """Return the longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
         return [
             min(max(map(cell_len, _words(heading, *set(column))), default=0), LONGEST_WORD)
-            for heading, *column in self._texts()
+            for heading, *column in self._texts
         ]
 
-    def _texts(self) -> Iterator[tuple[str, ...]]:
-        """Yield the texts of each column, its heading first."""
-        return zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
+    @cached_property
+    def _texts(self) -> list[list[str]]:
+        """The texts of each column, its heading first."""
+        cells = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return [[name, *(cell.plain for cell in column)] for name, column in zip(self.columns, cells, strict=True)]
 
     def _fitting_widths(self, room: int) -> list[int]:
         """Return widths in which no word of ordinary length is folded: the columns that need least get theirs first."""
-        whole = [
-            max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in self._texts()
-        ]
+        whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in self._texts]
         widths = self._least_widths()
         spare = room - sum(widths)
         for at in sorted(range(len(widths)), key=lambda at: whole[at] - widths[at]):
@@ -113,14 +114,14 @@ class Grid:
 
     def _widths(self) -> list[int] | None:
         """Return how wide each column is; None where a cell is not a plain line."""
-        columns = [set(column) for column in self._texts()]
+        columns = [set(column) for column in self._texts]
         if not all(text.isprintable() for column in columns for text in column):
             return None
         return [max(map(cell_len, column)) for column in columns]
 
     def _lines(self, widths: Sequence[int]) -> Iterator[str]:
         columns = []
-        for (_, *texts), width, is_number in zip(self._texts(), widths, self.numeric, strict=True):
+        for (_, *texts), width, is_number in zip(self._texts, widths, self.numeric, strict=True):
             filled = {text: _filled_up(text, width, to_the_right=is_number) for text in set(texts)}
             columns.append([filled[text] for text in texts])
         for row in zip(*columns, strict=True):

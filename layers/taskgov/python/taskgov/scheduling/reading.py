@@ -43,7 +43,6 @@ from taskgov.scheduling.pods import PodRules
 from taskgov.scheduling.shapes import KNOWN, shape_of
 
 Object = Mapping[str, Any]
-Quantity = str | float
 
 JOB_UID_LABEL: Final = "kueue.x-k8s.io/job-uid"
 PRIORITY_CLASS_LABEL: Final = "kueue.x-k8s.io/priority-class"
@@ -275,14 +274,10 @@ def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
     }
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _quota(resource: str, nominal: Quantity, borrowing_limit: Quantity | None, lending_limit: Quantity | None) -> Quota:
-    """Return the quota of a resource; the thousands of a large cluster have few different amounts."""
-    return Quota(
-        nominal=parse(resource, nominal),
-        borrowing_limit=None if borrowing_limit is None else parse(resource, borrowing_limit),
-        lending_limit=None if lending_limit is None else parse(resource, lending_limit),
-    )
+@lru_cache(maxsize=KNOWN)
+def _quota(resource: str, nominal: str | float, *limits: str | float | None) -> Quota:
+    """Read a quota with its borrowing and lending limit; many queues have the same one."""
+    return Quota(parse(resource, nominal), *(None if limit is None else parse(resource, limit) for limit in limits))
 
 
 def _preemption(spec: Object) -> Preemption:
