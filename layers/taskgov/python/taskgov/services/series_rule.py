@@ -88,10 +88,9 @@ def bounded(
     busy = _busy(values, before, hour)
     room = limit - FIXED
     taken = set(values.base | (this_hour.series if this_hour else frozenset()))
-    whole = taken.union(values.all)
-    if len(whole) <= room:
+    if len(values.all) <= room and len(taken | values.all) <= room:
         own = frozenset(values.of_teams)
-        taken = whole
+        taken |= values.all
     else:
         own = _own(values, busy, before, this_hour, taken, room)
     published = [*values.always, *_of_teams(values, own), *_preemptions(values, own, taken, room)]
