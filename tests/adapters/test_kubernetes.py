@@ -29,6 +29,7 @@ from taskgov.errors import (
     ThrottledError,
     UpstreamError,
 )
+from taskgov.hyperpod.names import NODE_HEALTH
 from taskgov.ports import ClusterAccess, KubernetesApi
 from taskgov.snapshot.kueue_manager import MANAGER
 from taskgov.snapshot.model import KueueObjects
@@ -120,7 +121,7 @@ def fill(store: ObjectStore) -> None:
     }
     conditions = [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}]
     status = {"allocatable": {"cpu": "44610m"}, "images": [{"sizeBytes": 1}], "conditions": conditions}
-    metadata = {"name": "n-1", "labels": {"a": "b"}}
+    metadata = {"name": "n-1", "labels": {NODE_HEALTH: "Schedulable", "a": "b"}}
     store.apply({"kind": "Node", "metadata": metadata, "spec": {"podCIDR": "10.0.0.0/24"}, "status": status})
     store.apply(kueue("ClusterQueue", "q", spec={"cohortName": "shared-pool"}, status={"pendingWorkloads": 1}))
     pod_sets = [{"name": "worker", "count": 2, "template": template}]
@@ -137,7 +138,7 @@ def kueue(kind: str, name: str, namespace: str = "", **fields: Any) -> dict[str,
 
 def test_nodes_come_with_what_decisions_use_and_nothing_else(api: KubernetesApi) -> None:
     [node] = api.nodes(CLUSTER)
-    assert node["metadata"]["labels"] == {"a": "b"}
+    assert node["metadata"]["labels"] == {NODE_HEALTH: "Schedulable"}
     assert node["status"] == {
         "allocatable": {"cpu": "44610m"},
         "conditions": [{"type": "Ready", "status": "True"}],

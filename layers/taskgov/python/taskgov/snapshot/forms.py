@@ -37,7 +37,6 @@ class _NodeSpec(ObjectForm):
 
 class _NodeStatus(ObjectForm):
     conditions: list[ConditionForm] | None = None
-    capacity: Amounts = None
     allocatable: Amounts = None
 
 

@@ -25,6 +25,8 @@ from taskgov.snapshot.unreadable import UnreadableObject
 __all__ = ["NodeMemory", "nodes_from_kubernetes", "remember_nodes"]
 
 INSTANCE_GROUP_LABEL: Final = "sagemaker.amazonaws.com/instance-group-name"
+LABELS: Final = (INSTANCE_TYPE_LABEL, INSTANCE_GROUP_LABEL, NODE_HEALTH, DEEP_HEALTH_CHECK_LABEL, MIG_STATE_LABEL)
+"""The labels of nodes that are used."""
 _NOTHING: Final[Mapping[str, Any]] = {}
 _EC2_MACHINE: Final = re.compile(r"aws:///[^/]+/(i-[0-9a-f]{8,17})")
 """`spec.providerID` of an EC2 instance, as the cloud controller manager of AWS writes it (zone, instance id)."""
