@@ -80,7 +80,7 @@ def test_queues_of_supposed_quotas_are_as_rendered_on_both_sides() -> None:
     taller = snapshot.quotas[0].model_copy(update={"compute_quota_config": instances(3)})
     supposed = as_supposed(snapshot, replace(snapshot, quotas=(taller, snapshot.quotas[1])))
     for side in sides_of(snapshot, supposed, ()):
-        ant, bee = side.kueue.cluster_queues
+        ant, bee = side.at_rest.kueue.cluster_queues
         assert ant["spec"]["preemption"]
         assert not bee["spec"]["preemption"]
 

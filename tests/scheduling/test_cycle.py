@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from taskgov.scheduling import Requeue
+from typing import TYPE_CHECKING
+
+from taskgov.scheduling import Requeue, candidates, cycle
 from tests.scheduling.builders import (
     HYPERPOD_PREEMPTION,
     NOW,
+    Object,
+    a_flavor,
     a_job,
     a_queue,
     a_running_job,
@@ -13,6 +17,13 @@ from tests.scheduling.builders import (
     conditions,
     names,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pytest
+
+    from taskgov.scheduling.candidates import Victim
 
 RECOMPUTE = {"RecomputeAssignmentUponPreemptionTargetsOverlap": True}
 
@@ -40,6 +51,33 @@ def test_several_heads_of_a_cohort_are_admitted_while_they_fit_together() -> Non
     assert result.waiting[0].message == "Workload no longer fits after processing another workload"
     assert (result.waiting[0].requeue, result.waiting[0].in_line) == (Requeue.FAILED_AFTER_NOMINATION, True)
     assert result.waiting[0].mode == "Fit"
+
+
+def test_victims_of_a_cycle_are_taken_out_and_put_back_once_in_a_cohort_of_queues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put_back: list[str] = []
+
+    def counting(victims: Iterable[Victim]) -> None:
+        victims = list(victims)
+        put_back.extend(victim.record.key for victim in victims)
+        candidates.put_back(victims)
+
+    def of(number: int) -> list[Object]:
+        flavor, lender, guest = f"f{number}", f"lender{number}", f"guest{number}"
+        return [
+            a_flavor(flavor),
+            a_queue(lender, cohort="pool", flavors={flavor: {"cpu": "1"}}, preemption=HYPERPOD_PREEMPTION),
+            a_queue(guest, cohort="pool", flavors={flavor: {"cpu": "0"}}),
+            a_running_job(f"runs{number}", guest, flavor=flavor),
+            a_job(f"waits{number}", lender, second=number),
+        ]
+
+    world = a_world(*(item for number in range(4) for item in of(number)), fair_sharing=True)
+    monkeypatch.setattr(cycle, "put_back", counting)
+    _, preempted, _ = names(world.cycle(NOW))
+    assert sorted(preempted) == ["runs0", "runs1", "runs2", "runs3"]
+    assert len(put_back) == 2 * len(preempted)  # to see whether its preemptor would fit, and when the cycle ends
 
 
 def test_a_preemptor_is_admitted_only_after_its_victims_have_left() -> None:

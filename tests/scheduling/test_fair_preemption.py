@@ -13,6 +13,7 @@ from tests.scheduling.builders import Object, a_cohort, a_door, a_flavor, a_job,
 
 if TYPE_CHECKING:
     from taskgov.scheduling.quota import QuotaNode
+    from taskgov.scheduling.state import Record
 
 RULES = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
 
@@ -116,6 +117,31 @@ def test_asking_changes_nothing() -> None:
     world.victims(a_job("j", "a", cpu="2"), "a")
     world.victims(a_job("j", "a", cpu="6"), "a")
     assert [world.quota(name).usage for name in "abc"] == before
+
+
+@pytest.mark.parametrize(
+    ("running", "cpu", "found"),
+    [
+        ([*_ones("b", 5), *_ones("c", 4)], "3", True),
+        ([*_ones("a", 5), *_ones("b", 4)], "1", False),  # b has a smaller share
+        ([*_ones("b", 6), *_ones("c", 3)], "7", False),  # c borrows nothing
+        ([a_running_job("low", "a", cpu="3", priority=-1), *_ones("b", 6)], "4", True),
+        ([a_running_job("low", "a", cpu="2", priority=-1), *_ones("b", 4), *_ones("c", 3)], "7", False),
+    ],
+)
+def test_nobody_is_tried_where_all_who_may_be_taken_are_not_enough(
+    monkeypatch: pytest.MonkeyPatch, running: list[Object], cpu: str, *, found: bool
+) -> None:
+    tried: list[str] = []
+
+    class Watched(fair_preemption._FairSearch):
+        def _first_pass(self, own: list[Record], *, within: bool) -> bool:
+            tried.append(self.node.name)
+            return super()._first_pass(own, within=within)
+
+    monkeypatch.setattr(fair_preemption, "_FairSearch", Watched)
+    assert bool(_victims(_pool(*running, weights={"a": "2"}), "a", cpu=cpu)) is found
+    assert bool(tried) is found
 
 
 class Counting(fair_preemption._FairSearch):

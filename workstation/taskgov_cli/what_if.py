@@ -76,7 +76,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 - the options of a command
     try:
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
         hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], wanted, as_team))
-        with working("supposing"):
+        with working("supposing"), snapshots.kept_to_the_end():
             supposed = suppose(wanted, hypothesis)
             whole = as_json or form in {Form.JSON, Form.YAML}
             supposed_then = what_if(now, supposed, durations.run_times(supposed, runs), with_digest=whole)

@@ -15,7 +15,7 @@ from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_in
-from taskgov.usage.quota_usage import QuotaUsage, usage_at
+from taskgov.usage.quota_usage import QuotaUsage, Usage, usage_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,20 @@ class Risk:
     key: str
 
 
-def risks_of(snapshot: Snapshot, world: KueueModel, victim: str | None = None) -> tuple[Risk, ...]:
-    """Return the risk of each running workload towards each lender, the nearest first; of one only, if it is named."""
+def risks_of(
+    snapshot: Snapshot, world: KueueModel, victim: str | None = None, *, usage: Usage | None = None
+) -> tuple[Risk, ...]:
+    """Return the risk of each running workload towards each lender, the nearest first; of one only, if it is named.
+
+    `usage` is that of the snapshot's leading resources, where it is known.
+    """
     held = None if victim is None else _held(world, victim)
     if held is not None and not held:
         return ()
-    leading = leading_in(snapshot.kueue, Offers(snapshot))
     names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
-    usage = usage_at(snapshot.kueue, leading if held is None else leading & held)
+    if usage is None:
+        leading = leading_in(snapshot.kueue, Offers(snapshot))
+        usage = usage_at(snapshot.kueue, leading if held is None else leading & held)
     lines = [line for line in usage.lines if line.used < line.guaranteed]
     found: dict[tuple[str, str, str], Risk] = {}
     for risk in _risks(snapshot, world, lines, names):

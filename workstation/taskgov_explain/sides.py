@@ -20,7 +20,9 @@ from taskgov.allocation.written import WrittenCluster
 from taskgov.kueue.named import named
 from taskgov.scheduling import Budget, FixedPoint, KueueModel
 from taskgov.scheduling.doubts import Doubts
-from taskgov.snapshot.model import KueueObjects, Snapshot
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.capacity import Offers, leading_in
+from taskgov.usage.quota_usage import Usage, usage_at
 
 State = Literal["runs", "waits", "absent"]
 
@@ -42,6 +44,8 @@ class Side:
     world: KueueModel
     at_rest: Snapshot
     """The snapshot with its queues as they then are; its workloads are those of today."""
+    usage: Usage
+    """Of the leading resources, when nothing more happens."""
     waiting: Mapping[str, int]
     """Team -> how many of its workloads then wait."""
     losses: Mapping[str, Loss] = field(default_factory=dict)
@@ -52,11 +56,6 @@ class Side:
     not_settled: tuple[str, ...] = ()
     at_risk: Doubts = field(default_factory=dict)
     """Who may be preempted besides, and would not be on the other side, with what makes it uncertain."""
-
-    @property
-    def kueue(self) -> KueueObjects:
-        """The scheduler's objects when nothing more happens."""
-        return self.at_rest.kueue
 
     def state(self, key: str) -> State:
         """Return the state of a workload when nothing more happens."""
@@ -155,6 +154,7 @@ def _side(
         snapshot=snapshot,
         world=world,
         at_rest=replace(snapshot, kueue=kueue),
+        usage=usage_at(kueue, leading_in(kueue, Offers(snapshot))),
         waiting=Counter(workload.team for workload in everyone if world.waits(workload.key)),
         losses=losses or {},
         preempted=Counter(victim.workload for victim in rest.preempted),

@@ -20,9 +20,8 @@ from taskgov.kueue.named import named
 from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
-from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.node_shortage import offered_by_nodes
-from taskgov.usage.quota_usage import Place, usage_at
+from taskgov.usage.quota_usage import Place
 from taskgov_explain.case import asked_by
 from taskgov_explain.courses import Begin, Course, courses
 from taskgov_explain.quota_rows import QuotaRow, quota_rows
@@ -135,7 +134,7 @@ def what_if(
         teams=tuple(_teams(before, after)),
         workloads=tuple(_workloads(snapshot, supposed, before, after)),
         courses=tuple(courses(supposed, *begins, run_times)),
-        risks=risks_of(after.at_rest, after.world),
+        risks=risks_of(after.at_rest, after.world, usage=after.usage),
         shortfalls=tuple(_shortfalls(after)),
         loops=tuple(shown.get(key, key) for key in after.loop),
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
@@ -156,12 +155,11 @@ def _teams(before: Side, after: Side) -> Iterator[TeamDifference]:
 
 
 def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
-    usage = usage_at(side.kueue, leading_in(side.kueue, Offers(side.snapshot)))
     return {
         (line.team, line.instance_type, line.resource): TeamSide(
             line.guaranteed, line.used, line.borrowed, line.over_quota, line.lent, side.waiting.get(line.team, 0)
         )
-        for line in usage.lines
+        for line in side.usage.lines
     }
 
 
@@ -196,11 +194,10 @@ def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side
 
 def _shortfalls(after: Side) -> Iterator[NodeShortfall]:
     """Give the instance types whose admitted work is more than the healthy nodes offer."""
-    leading = leading_in(after.kueue, Offers(after.snapshot))
     in_use = Counter[Place]()
-    for line in usage_at(after.kueue, leading).lines:
+    for line in after.usage.lines:
         in_use[line.instance_type, line.resource] += line.used
-    for instance_type, resource in sorted(leading):
-        held, offered = in_use[instance_type, resource], offered_by_nodes(after.snapshot, instance_type, resource)
+    for (instance_type, resource), held in sorted(in_use.items()):
+        offered = offered_by_nodes(after.snapshot, instance_type, resource)
         if held > offered and after.snapshot.nodes:
             yield NodeShortfall(instance_type, resource, held, offered)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from taskgov.allocation.plan import CapacityLine
@@ -46,6 +47,7 @@ def value_in(row: ComputeQuotaResource, unit: str) -> float:
     return next((amount.value for amount in amounts_of(row) if amount.unit == unit), 0)
 
 
+@lru_cache(maxsize=4096, typed=True)  # a plan says the same few numbers of each team
 def said_number(number: Fraction | float) -> str:
     """Return a number in full where it has up to six decimals, else with three; never with an exponent.
 

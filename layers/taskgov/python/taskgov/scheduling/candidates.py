@@ -7,7 +7,7 @@ cycle (`Candidates`), however many heads ask. Rules: `pkg/scheduler/preemption/c
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -110,6 +110,9 @@ class Candidates:
     known: dict[object, Any] = field(default_factory=dict)
     """What was found out for one head and holds for others."""
     _borrowers: dict[tuple[QuotaNode, frozenset[FlavorResource]], list[RunningKey]] = field(default_factory=dict)
+    _by_queue: dict[tuple[QuotaNode, frozenset[FlavorResource]], dict[QuotaNode, list[Record]]] = field(
+        default_factory=dict
+    )
 
     def own(self, preemptor: Preemptor) -> list[Record]:
         """Return those of the preemptor's own queue that `withinClusterQueue` lets it take, in order."""
@@ -137,18 +140,35 @@ class Candidates:
         """
         known = self._borrowers.get((root, frs))
         if known is None:
-            known = [
-                entry
-                for node in root.subtree_queues()
-                if not within_nominal(node, frs) and self.is_active(queue := self.queue_of(node.name))
-                for entry in queue.running
-                if not frs.isdisjoint(entry[-1].usage) and entry[-1] not in self.gone
-            ]
-            known.sort()
+            known = sorted(entry for _, entries in self._in_borrowing_queues(root, frs) for entry in entries)
             if self.usage_of is not None:
                 known = self.in_turn(known)
             self._borrowers[root, frs] = known
         return known
+
+    def borrowers_by_queue(self, root: QuotaNode, frs: frozenset[FlavorResource]) -> Mapping[QuotaNode, list[Record]]:
+        """Return the same by queue."""
+        known = self._by_queue.get((root, frs))
+        if known is None:
+            known = self._by_queue[root, frs] = {}
+            if self.usage_of is None:  # the order in a queue is that of all
+                for node, entries in self._in_borrowing_queues(root, frs):
+                    known[node] = [entry[-1] for entry in entries]
+            else:
+                for *_, record in self.borrowers(root, frs):
+                    if record.queue is not None:
+                        known.setdefault(record.queue.node, []).append(record)
+        return known
+
+    def _in_borrowing_queues(
+        self, root: QuotaNode, frs: frozenset[FlavorResource]
+    ) -> Iterator[tuple[QuotaNode, list[RunningKey]]]:
+        for node in root.subtree_queues():
+            if within_nominal(node, frs) or not self.is_active(queue := self.queue_of(node.name)):
+                continue
+            held = [e for e in queue.running if not frs.isdisjoint(e[-1].usage) and e[-1] not in self.gone]
+            if held:
+                yield node, held
 
     def in_turn(self, entries: list[RunningKey]) -> list[RunningKey]:
         """Return candidates in Kueue's order where LocalQueues take turns."""

@@ -140,8 +140,9 @@ class Cycle:
                 self.left = HeldCycle(self.number, (entry, *rest), victims, holds)
                 return
             self.processed.append(entry)
-            if self.config.fair_sharing:
-                self.supposed.with_victims(entry.queue.node.root)
+            node = entry.queue.node
+            if self.config.fair_sharing and node.parent is not node.root:  # else nobody's place depends on its victims
+                self.supposed.with_victims(node.root)
 
     def _blocks(self) -> bool:
         """Return whether nobody may be admitted now: pods of somebody who is admitted are not ready."""

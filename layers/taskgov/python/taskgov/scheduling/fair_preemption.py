@@ -14,7 +14,7 @@ from taskgov.scheduling.fair_places import almost_meeting
 from taskgov.scheduling.fair_targets import Line, TargetOrder
 from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
-from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage, within_nominal
+from taskgov.scheduling.quota import QuotaNode, add_usage, available, remove_usage, within_nominal
 from taskgov.scheduling.reasons import IN_CLUSTER_QUEUE, IN_COHORT_FAIR_SHARING, IN_COHORT_RECLAMATION
 from taskgov.scheduling.shares import Rank, Share, SharesOfQueues, dominant_share
 
@@ -42,12 +42,9 @@ def _others(preemptor: Preemptor, candidates: Candidates) -> Line:
     question = queue.node.root, preemptor.frs, policy, asked_of(policy, preemptor)
     known: Line | None = candidates.known.get(question)
     if known is None:
-        by_queue: dict[QuotaNode, list[Record]] = {}
-        for entry in candidates.borrowers(queue.node.root, preemptor.frs):
-            record = entry[-1]
-            if record.queue is not None and allows(policy, preemptor, record):
-                by_queue.setdefault(record.queue.node, []).append(record)
-        known = candidates.known[question] = Line(by_queue)
+        by_queue = candidates.borrowers_by_queue(queue.node.root, preemptor.frs)
+        may = {node: [r for r in records if allows(policy, preemptor, r)] for node, records in by_queue.items()}
+        known = candidates.known[question] = Line({node: records for node, records in may.items() if records})
     return known
 
 
@@ -71,10 +68,15 @@ class _FairSearch:
         usage = self.preemptor.usage
         add_usage(self.node, usage)
         within = self.bypass and within_nominal(self.node, self.preemptor.frs)
-        if self.flat and not own and min(usage.values(), default=0) >= 0:
-            self.shares.of(self.node)  # nobody leaves its queue: its share stays, and nothing else depends on its usage
+        if self.flat:
+            mine = self.shares.of(self.node).rank
             remove_usage(self.node, usage)
-            self.counted = False
+            if self._is_hopeless(own, _LOWEST if own or within else mine):
+                return []
+            # Where nobody leaves its queue, its share stays, and nothing else depends on its usage.
+            self.counted = bool(own) or min(usage.values(), default=0) < 0
+            if self.counted:
+                add_usage(self.node, usage)
         done = self._first_pass(own, within=within) or (len(self.strategies) > 1 and self._second_pass())
         if self.counted:
             remove_usage(self.node, usage)
@@ -82,6 +84,21 @@ class _FairSearch:
             return fill_back(self.preemptor, self.removed, borrow=True)
         put_back(self.removed)
         return []
+
+    def _is_hopeless(self, own: list[Record], least: Rank) -> bool:
+        """Return whether there is too little room even if everyone leaves whom the search may take.
+
+        Those are its `own` and the candidates of queues with shares of `least` or more.
+        """
+        for fr in self.preemptor.frs:
+            amount = self.preemptor.usage.get(fr, 0)
+            if amount <= 0:
+                continue
+            given = sum(held for record in own if (held := record.usage.get(fr, 0)) > 0)
+            returned = self.others.returned(self.node.root, fr, least)
+            if amount > available(self.node, fr, returned) + given:
+                return True
+        return False
 
     def _first_pass(self, own: list[Record], *, within: bool) -> bool:
         """Apply the first strategy until the preemptor fits; who fails it is kept for the second."""
@@ -190,3 +207,4 @@ def _allows(
 
 
 _NOBODY: Final = Line({})
+_LOWEST: Final = Share().rank

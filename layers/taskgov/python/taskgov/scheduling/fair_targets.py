@@ -5,7 +5,9 @@ Called by `fair_preemption`. Rules: `pkg/scheduler/preemption/fairsharing` of Ku
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.fair_places import Place, queue_place, rank_of
@@ -15,6 +17,7 @@ from taskgov.scheduling.shares import Rank, Share, SharesOfQueues, dominant_shar
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from taskgov.scheduling.objects import FlavorResource
     from taskgov.scheduling.state import Record
 
 
@@ -24,13 +27,14 @@ class Line:
     All heads of a cycle that ask for the same quota see the same, so that it is made once for them.
     """
 
-    __slots__ = ("_largest", "candidates", "places", "shares")
+    __slots__ = ("_largest", "_returned", "candidates", "places", "shares")
 
     def __init__(self, candidates: Mapping[QuotaNode, list[Record]]) -> None:
         self.candidates = candidates
         self.places: dict[QuotaNode, list[Place]] = {}
         self.shares = {node: dominant_share(node) for node in candidates}
         self._largest: dict[QuotaNode, Rank] = {}
+        self._returned: dict[tuple[QuotaNode, FlavorResource], list[int]] = {}
         for node, share in self.shares.items():
             if share.borrowing and node.parent is not None:
                 place = queue_place(node, share, candidates[node][0], own=False)
@@ -44,6 +48,24 @@ class Line:
         if rank is None:
             rank = self._largest[node] = max(_rank_without(node, record) for record in self.candidates[node])
         return rank
+
+    def returned(self, cohort: QuotaNode, fr: FlavorResource, least: Rank) -> int:
+        """Return the most of `fr` that a cohort gets back from its queues with shares of `least` or more."""
+        places = self.places.get(cohort)
+        if not places:
+            return 0
+        sums = self._returned.get((cohort, fr))
+        if sums is None:
+            nodes = (place[-1] for place in places)
+            given = (_returned_by(node, fr, self.candidates[node]) for node in nodes)
+            sums = self._returned[cohort, fr] = list(accumulate(given, initial=0))
+        return sums[bisect_right(places, (not least[0], -least[1]), key=lambda place: place[:2])]
+
+
+def _returned_by(node: QuotaNode, fr: FlavorResource, records: list[Record]) -> int:
+    """Return how much of `fr` the parent gets back if all these workloads leave the queue."""
+    given = sum(amount for record in records if (amount := record.usage.get(fr, 0)) > 0)
+    return max(0, min(given, node.usage.get(fr, 0) - node.local.get(fr, 0)))
 
 
 def _rank_without(node: QuotaNode, record: Record) -> Rank:

@@ -126,8 +126,8 @@ def _potential(node: QuotaNode, fr: FlavorResource) -> int:
     return most
 
 
-def available(node: QuotaNode, fr: FlavorResource) -> int:
-    """Return what `node` can still use of `fr`, counting what it may borrow.
+def available(node: QuotaNode, fr: FlavorResource, returned: int = 0) -> int:
+    """Return what `node` can still use of `fr`, counting what it may borrow, if the root had `returned` more.
 
     Negative after over-admission, e.g. when a quota was lowered under running work.
     """
@@ -140,7 +140,7 @@ def available(node: QuotaNode, fr: FlavorResource) -> int:
         if limit is not None and (most is None or kept + limit - spilled < most):
             most = kept + limit - spilled
         node = parent
-    room = kept + node.subtree.get(fr, 0) - node.usage.get(fr, 0)
+    room = kept + node.subtree.get(fr, 0) - node.usage.get(fr, 0) + returned
     return room if most is None or room < most else most
 
 

@@ -6,6 +6,7 @@ Metrics and the audit report show the same. Amounts are in base units.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from taskgov.quantities import ResourceName
 from taskgov.snapshot.model import Snapshot
@@ -18,8 +19,7 @@ from taskgov.usage.workload_facts import facts_in, facts_of_affected, with_facts
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
 
-@dataclass(frozen=True, slots=True)
-class TeamUsage:
+class TeamUsage(NamedTuple):
     """One team on one instance type and resource."""
 
     usage: QuotaUsage

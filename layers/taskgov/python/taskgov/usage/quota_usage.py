@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from taskgov.hyperpod import names
 from taskgov.quantities import ResourceName, parse
@@ -31,8 +31,7 @@ INFINITE_SHARE: Final = 2**63 - 1
 """`status.fairSharing.weightedShare` of a queue with weight 0 that borrows: no number, but a flag."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaUsage:
+class QuotaUsage(NamedTuple):
     """One team on one instance type and resource, in base units (cpu in milli, memory in bytes)."""
 
     team: str
@@ -208,20 +207,8 @@ def _is_shown(holder: _Holder, key: FlavorResource) -> bool:
 
 
 def _line(holder: _Holder, place: Place, account: Account, loans: LoanAttribution) -> QuotaUsage:
-    instance_type, resource = place
-    return QuotaUsage(
-        team=holder.team,
-        queue=holder.name,
-        instance_type=instance_type,
-        resource=resource,
-        guaranteed=account.nominal,
-        used=account.used,
-        borrowed=loans.borrowed,
-        over_quota=loans.over_quota,
-        lent=loans.lent,
-        idle=loans.idle,
-        borrow_limit=account.borrowing_limit if holder.root else 0,
-    )
+    limit = account.borrowing_limit if holder.root else 0
+    return QuotaUsage(holder.team, holder.name, *place, account.nominal, account.used, *loans, limit)
 
 
 _NO_QUOTA: Final = Quota(nominal=0, borrowing_limit=0)
