@@ -122,6 +122,16 @@ def test_what_a_cluster_queue_does_not_say_is_the_default_of_the_crd() -> None:
     assert (queue.weight, queue.stop_policy, queue.namespace_selector) == (1.0, "None", None)
 
 
+def test_queues_with_equal_quotas_share_what_was_read() -> None:
+    gpus = {"name": "nvidia.com/gpu", "nominalQuota": "8", "borrowingLimit": "4"}
+    group = {"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "f", "resources": [gpus]}]}
+    first, second = (
+        reading.read_cluster_queue({"metadata": {"name": name}, "spec": {"resourceGroups": [group]}}) for name in "ab"
+    )
+    assert first.quotas == {"f/nvidia.com/gpu": Quota(8, 4)}
+    assert first.quotas["f/nvidia.com/gpu"] is second.quotas["f/nvidia.com/gpu"]
+
+
 @pytest.mark.parametrize("parent", ["parent", "parentName"], ids=["v1beta1", "v1beta2"])
 def test_a_cohort_is_read_in_both_versions(parent: str) -> None:
     assert reading.read_cohort({"metadata": {"name": "c"}, "spec": {parent: "root"}}).parent == "root"

@@ -1,7 +1,6 @@
 """A look at a cluster reads each workload as rarely as it can: the counts, not the time."""
 
 import gc
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +8,13 @@ import pytest
 
 from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.projection import model_of
+from taskgov.kueue.named import owner_of
 from taskgov.policy.notices import NoticeRules
 from taskgov.scheduling import pod_forms
 from taskgov.scheduling.kueue_forms import is_deep
 from taskgov.scheduling.workload_forms import WorkloadForm
 from taskgov.services.happenings import happenings
+from taskgov.snapshot import forms
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -65,12 +66,13 @@ def test_each_object_of_a_snapshot_is_checked_once(monkeypatch: pytest.MonkeyPat
     cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
     checked = list[str]()
 
-    def counted(item: Mapping[str, Any]) -> None:
+    def counted(item: Any) -> bool:
         checked.append(item["metadata"]["name"])
-        check(item)
+        return is_plain(item)
 
-    check = WorkloadForm.check
-    monkeypatch.setattr(WorkloadForm, "check", counted)
+    is_plain = WorkloadForm.is_plain
+    monkeypatch.setattr(WorkloadForm, "is_plain", counted)
+    monkeypatch.setattr(forms, "is_deep", lambda _: pytest.fail("a plain object is not searched for depth"))
     snapshot = cluster.snapshot()
     kueue, unreadable = readable_kueue(snapshot.kueue)
     model_of(replace(snapshot, kueue=kueue))
@@ -136,3 +138,20 @@ def test_the_usage_for_tables_is_that_of_leading_resources_without_loans() -> No
     assert whole.loans
     leading = tuple(team for team in whole.teams if team.leading)
     assert leading_usage(snapshot) == replace(whole, loans=(), teams=leading)
+
+
+def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
+    cluster.with_waiting("runs", "team-a", gpus=1)
+    snapshot = cluster.snapshot()
+    running: Any = snapshot.kueue.workloads[1]
+    running["status"] = {"conditions": [{"type": "QuotaReserved", "status": "True"}]}
+    read = list[str]()
+
+    def counted(item: KubernetesObject) -> Any:
+        read.append(item["metadata"]["name"])
+        return owner_of(item)
+
+    monkeypatch.setattr(workload_facts, "owner_of", counted)
+    assert [team.workloads for team in leading_usage(snapshot).pending] == [1]
+    assert read == ["waits"]

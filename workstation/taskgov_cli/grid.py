@@ -6,6 +6,7 @@ A terminal that is too narrow for the columns gets a block of lines for each row
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -34,7 +35,7 @@ INDENT: Final = 3
 """The indent of the rows below the first cell of a block."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Rows under columns; rich prints it as a table without lines."""
 
@@ -60,25 +61,27 @@ class Grid:
 
     def _least_width(self) -> int:
         """Return the width below which words of ordinary length are folded."""
-        return sum(width + GAP for width in self._least_widths())
+        return sum(width + GAP for width in self._least_widths)
 
+    @cached_property
     def _least_widths(self) -> list[int]:
-        """Return the longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
+        """The longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
         return [
             min(max(map(cell_len, _words(heading, *set(column))), default=0), LONGEST_WORD)
-            for heading, *column in self._texts()
+            for heading, *column in self._texts
         ]
 
-    def _texts(self) -> Iterator[tuple[str, ...]]:
-        """Yield the texts of each column, its heading first."""
-        return zip(self.columns, *([cell.plain for cell in row] for row in self.rows), strict=True)
+    @cached_property
+    def _texts(self) -> list[list[str]]:
+        """The texts of each column, its heading first."""
+        cells = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.columns)
+        return [[name, *(cell.plain for cell in column)] for name, column in zip(self.columns, cells, strict=True)]
 
     def _fitting_widths(self, room: int) -> list[int]:
         """Return widths in which no word of ordinary length is folded: the columns that need least get theirs first."""
-        whole = [
-            max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in self._texts()
-        ]
-        widths = self._least_widths()
+        distinct = map(set, self._texts)
+        whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in distinct]
+        widths = [*self._least_widths]
         spare = room - sum(widths)
         for at in sorted(range(len(widths)), key=lambda at: whole[at] - widths[at]):
             more = max(0, min(whole[at] - widths[at], spare))
@@ -103,7 +106,7 @@ class Grid:
         widths = self._fitting_widths(options.max_width - GAP * len(self.columns))
         for name, is_number, width in zip(self.columns, self.numeric, widths, strict=True):
             result.add_column(name, justify=_side(is_number), overflow="fold", width=width)
-        at_once = not options.is_terminal and all(text.isprintable() for texts in self._texts() for text in texts)
+        at_once = not options.is_terminal and all(text.isprintable() for texts in self._texts for text in texts)
         for row in () if at_once else self.rows:
             result.add_row(*row)
         yield result
@@ -112,13 +115,13 @@ class Grid:
 
     def _lines(self, widths: Sequence[int], console: Console) -> Iterator[str]:
         columns = []
-        for (_, *texts), width, is_number in zip(self._texts(), widths, self.numeric, strict=True):
+        for (_, *texts), width, is_number in zip(self._texts, widths, self.numeric, strict=True):
             filled = {text: _filled_up(text, width, console, to_the_right=is_number) for text in set(texts)}
             columns.append([filled[text] for text in texts])
         blanks = [" " * (width + GAP) for width in widths]
         for row in zip(*columns, strict=True):
-            for lines in zip_longest(*row):
-                yield from (blank if line is None else line for line, blank in zip(lines, blanks, strict=True))
+            for lines in zip_longest(*row, fillvalue=""):
+                yield from lines if all(lines) else (line or blank for line, blank in zip(lines, blanks, strict=True))
                 yield "\n"
 
     def _as_blocks(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:

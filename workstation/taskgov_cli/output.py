@@ -84,7 +84,7 @@ def print_json(value: object) -> None:
 def jsonable(value: object) -> Any:
     """Return a value in JSON's own types: the members of dataclasses as in `taskgov.json_form`, other keys as they are.
 
-    What a dataclass holds is shown as what it is, also where a field says less.
+    A named tuple is like a dataclass. What a dataclass holds is shown as what it is, also where a field says less.
     """
     match value:
         case str():
@@ -92,6 +92,8 @@ def jsonable(value: object) -> Any:
         case Mapping():
             names = to_jsonable_python(dict.fromkeys(value), fallback=str)
             return dict(zip(names, map(jsonable, value.values()), strict=True))
+        case tuple() if hasattr(value, "_asdict"):
+            return {member_of(name): jsonable(part) for name, part in value._asdict().items()}
         case list() | tuple() | set() | frozenset():
             return list(map(jsonable, value))
         case _ if is_dataclass(value) and not isinstance(value, type):

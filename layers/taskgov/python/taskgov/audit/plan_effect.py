@@ -5,7 +5,7 @@ are: the effect on work is the plan's own prediction, and no finding counts as r
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from taskgov.allocation.plan import Change, Plan
@@ -15,8 +15,8 @@ from taskgov.audit.findings import audit
 from taskgov.audit.findings_work import loop_findings
 from taskgov.findings import Finding
 from taskgov.findings.of_audit import EVICTION_LOOP, LOOPS_NOT_SEARCHED, PREEMPTION_LOOP, REQUEST_NEVER_FITS
-from taskgov.snapshot.model import KueueObjects, Snapshot
-from taskgov.usage.workload_facts import FollowedKueue, WorkloadFacts, facts_in
+from taskgov.snapshot.model import Snapshot
+from taskgov.usage.workload_facts import facts_in, with_facts_alone
 
 OF_WORKLOADS: Final = frozenset({REQUEST_NEVER_FITS.code, EVICTION_LOOP.code})
 """Findings that follow from workloads and nodes alone: no quota remedies them."""
@@ -51,7 +51,7 @@ def plan_effects(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) ->
         supposed = after(snapshot, plan)
     except (KeyError, ValueError) as error:
         raise NotSupposedError(f"{type(error).__name__}: {error}") from error
-    judged = replace(supposed, kueue=_with_facts_alone(supposed.kueue, facts_in(snapshot.kueue)))
+    judged = replace(supposed, kueue=with_facts_alone(supposed.kueue, facts_in(snapshot.kueue)))
     left = audit(judged, plan_quotas(judged, mode="plan", digest=""), with_loops=False)
     # A search for loops costs as much as a prediction; without a loop today none can be remedied.
     loops = loop_findings(supposed) if any(map(_is_of_loops, found)) else ()
@@ -61,12 +61,6 @@ def plan_effects(snapshot: Snapshot, plan: Plan, findings: Iterable[Finding]) ->
         for finding in found
         if finding.identity not in identities and finding.code not in OF_WORKLOADS
     )
-
-
-def _with_facts_alone(kueue: KueueObjects, facts: tuple[WorkloadFacts, ...]) -> FollowedKueue:
-    """Return the objects without workloads, which no plan changes: they need not be read or played again."""
-    others = {field.name: getattr(kueue, field.name) for field in fields(KueueObjects)}
-    return FollowedKueue(**{**others, "workloads": ()}, facts=facts)
 
 
 def _is_of_loops(finding: Finding) -> bool:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, TypeAdapter
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
 from taskgov.quantities import CPU, parse
 from taskgov.scheduling.instants import instant, moment
@@ -49,9 +49,20 @@ class ObjectForm:
     @classmethod
     def check(cls, item: object) -> None:
         """Raise `ValidationError` for an item of another form."""
-        if cls not in _ADAPTERS:
-            _ADAPTERS[cls] = TypeAdapter(cls)
-        _ADAPTERS[cls].validator.validate_python(item, strict=True)
+        _adapter_of(cls).validator.validate_python(item, strict=True)
+
+    @classmethod
+    def is_plain(cls, item: object) -> bool:
+        """Return whether an item has this form, and its further fields are scalars: it is no deeper than its form.
+
+        Most items are plain, and to find that takes half the time of a search for what is nested too deep.
+        """
+        if cls not in _PLAIN:
+            _PLAIN[cls] = SchemaValidator(_plain(_adapter_of(cls).core_schema))
+        try:
+            return _PLAIN[cls].isinstance_python(item, strict=True)
+        except (ArithmeticError, RecursionError):
+            return False
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -66,7 +77,27 @@ class ObjectForm:
 
 
 _ADAPTERS: Final[dict[type[ObjectForm], TypeAdapter[Any]]] = {}
-"""Made when a form is first used."""
+_PLAIN: Final[dict[type[ObjectForm], SchemaValidator]] = {}
+"""Both are made when a form is first used."""
+
+
+def _adapter_of(form: type[ObjectForm]) -> TypeAdapter[Any]:
+    if form not in _ADAPTERS:
+        _ADAPTERS[form] = TypeAdapter(form)
+    return _ADAPTERS[form]
+
+
+_SCALAR: Final = core_schema.is_instance_schema((str, int, float, bool, type(None)))
+
+
+def _plain(part: Any) -> Any:
+    """Return a part of a schema in which further fields of objects are scalars."""
+    if isinstance(part, list):
+        return [_plain(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    further = {"extra_behavior": "allow", "extras_schema": _SCALAR} if part.get("type") == "typed-dict" else {}
+    return {**{name: _plain(value) for name, value in part.items()}, **further}
 
 
 class MetadataForm(ObjectForm):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from taskgov.quantities import exact, parse
@@ -264,10 +265,8 @@ def _weight(spec: Object) -> float:
 
 def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
     return {
-        flavor_resource(flavor["name"], resource["name"]): Quota(
-            nominal=parse(resource["name"], resource["nominalQuota"]),
-            borrowing_limit=_limit(resource, "borrowingLimit"),
-            lending_limit=_limit(resource, "lendingLimit"),
+        flavor_resource(flavor["name"], resource["name"]): _quota(
+            resource["name"], resource["nominalQuota"], resource.get("borrowingLimit"), resource.get("lendingLimit")
         )
         for group in groups
         for flavor in group["flavors"]
@@ -275,9 +274,10 @@ def _quotas(groups: Iterable[Object]) -> dict[FlavorResource, Quota]:
     }
 
 
-def _limit(resource: Object, field: str) -> int | None:
-    limit = resource.get(field)
-    return None if limit is None else parse(resource["name"], limit)
+@lru_cache(maxsize=KNOWN)
+def _quota(resource: str, nominal: str | float, *limits: str | float | None) -> Quota:
+    """Read a quota with its borrowing and lending limit; many queues have the same one."""
+    return Quota(parse(resource, nominal), *(None if limit is None else parse(resource, limit) for limit in limits))
 
 
 def _preemption(spec: Object) -> Preemption:

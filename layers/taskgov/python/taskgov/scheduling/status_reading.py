@@ -36,10 +36,10 @@ def read_conditions(status: Object) -> dict[str, Condition]:
     return {c["type"]: _condition(c) for c in status.get("conditions") or ()}
 
 
-def true_conditions(status: Object) -> dict[str, Condition]:
-    """Read those of `status.conditions` that are true, by type."""
+def true_conditions(status: Object) -> dict[str, Object]:
+    """Return those of `status.conditions` that are true, by type, as they are written."""
     last = {c["type"]: c for c in status.get("conditions") or ()}
-    return {kind: _condition(c) for kind, c in last.items() if c["status"] == "True"}
+    return {kind: c for kind, c in last.items() if c["status"] == "True"}
 
 
 def _condition(c: Object) -> Condition:

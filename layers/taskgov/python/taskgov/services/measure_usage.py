@@ -5,9 +5,10 @@ the others travel with it as properties, which cost nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import repeat
 from typing import Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
@@ -19,7 +20,7 @@ from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
 from taskgov.usage.quota_usage import QuotaUsage
-from taskgov.usage.units import in_metrics, metric_name
+from taskgov.usage.units import all_in_metrics, in_metrics, metric_name
 from taskgov.usage.workloads import Preemption
 
 UNKNOWN: Final = "unknown"
@@ -58,28 +59,36 @@ def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Mea
         if team.leading:
             # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
             along = others.pop((team.usage.queue, team.usage.instance_type), [])
-            yield from _quota(team, along, leased(leases, team.usage.team, team.usage.instance_type))
+            moved = leased(leases, team.usage.team, team.usage.instance_type) if leases else {}
+            yield from _quota(team, along, moved)
 
 
-def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> Iterator[Measurement]:
+def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> list[Measurement]:
     line = team.usage
     place = dict(zip(PER_QUOTA, (line.team, line.instance_type, line.resource), strict=True))
-    there = [(_along(other.resource), other.resource, _amounts(other)) for other in others if _is_there(other)]
-    for number, (quota_metric, amount) in enumerate(zip(_OF_QUOTAS, _amounts(line), strict=True)):
-        along: dict[str, Property] = {
-            names[number]: in_metrics(resource, amounts[number]) for names, resource, amounts in there
-        }
-        if quota_metric is metric.QUOTA_GUARANTEED and "instances" in moved:
-            along["leasedInstances"] = moved["instances"]
-        if quota_metric is metric.QUOTA_GUARANTEED and moved.keys() - {"instances"}:
-            along["leasedParts"] = leased_words({unit: n for unit, n in moved.items() if unit != "instances"})
-        yield quota_metric.at(in_metrics(line.resource, amount), place, along)
+    there = [other for other in others if other.guaranteed or other.used]
+    names = _along(tuple([other.resource for other in there]))
+    numbers = zip(*map(_amounts, there), strict=True) if there else repeat(())
+    along: list[dict[str, Property]] = [dict(zip(*pair, strict=True)) for pair in zip(names, numbers, strict=False)]
+    along[_OF_QUOTAS.index(metric.QUOTA_GUARANTEED)] |= _moved(moved)
+    measured = [
+        quota_metric.at(amount, place, properties)
+        for quota_metric, amount, properties in zip(_OF_QUOTAS, _amounts(line), along, strict=True)
+    ]
     if line.borrow_limit:
-        yield metric.BORROW_LIMIT_UTILIZATION.at(100 * line.borrowed / line.borrow_limit, place, {})
+        measured.append(metric.BORROW_LIMIT_UTILIZATION.at(100 * line.borrowed / line.borrow_limit, place, {}))
     if team.entitlement is not None:
-        yield metric.FAIR_SHARE_ENTITLEMENT.at(in_metrics(line.resource, team.entitlement), place, {})
+        measured.append(metric.FAIR_SHARE_ENTITLEMENT.at(in_metrics(line.resource, team.entitlement), place, {}))
         deviation = in_metrics(line.resource, line.used - team.entitlement)
-        yield metric.FAIR_SHARE_DEVIATION.at(deviation, place, {"infiniteShare": team.infinite_share})
+        measured.append(metric.FAIR_SHARE_DEVIATION.at(deviation, place, {"infiniteShare": team.infinite_share}))
+    return measured
+
+
+def _moved(moved: Mapping[str, int]) -> dict[str, Property]:
+    """Return what leases add to a quota or take from it, as properties."""
+    parts = {unit: amount for unit, amount in moved.items() if unit != "instances"}
+    told: dict[str, Property] = {"leasedInstances": moved["instances"]} if "instances" in moved else {}
+    return told | {"leasedParts": leased_words(parts)} if parts else told
 
 
 _OF_QUOTAS: Final = (
@@ -92,19 +101,17 @@ _OF_QUOTAS: Final = (
 )
 
 
-def _amounts(line: QuotaUsage) -> tuple[int, ...]:
-    """Return the values of `_OF_QUOTAS`, in base units."""
-    return line.guaranteed, line.used, line.borrowed, line.lent, line.idle, line.over_quota
+def _amounts(line: QuotaUsage) -> Sequence[float]:
+    """Return the values of `_OF_QUOTAS`."""
+    amounts = (line.guaranteed, line.used, line.borrowed, line.lent, line.idle, line.over_quota)
+    return all_in_metrics(line.resource, amounts)
 
 
 @cache
-def _along(resource: ResourceName) -> tuple[str, ...]:
-    """Return what the amounts of a resource that does not lead are called, as properties of `_OF_QUOTAS`."""
-    return tuple(f"{quota_metric.name}_{metric_name(resource)}" for quota_metric in _OF_QUOTAS)
-
-
-def _is_there(line: QuotaUsage) -> bool:
-    return bool(line.guaranteed or line.used)
+def _along(resources: tuple[ResourceName, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return for each of `_OF_QUOTAS` how the amounts of resources that do not lead are called as its properties."""
+    last = [metric_name(resource) for resource in resources]
+    return tuple(tuple(f"{quota_metric.name}_{name}" for name in last) for quota_metric in _OF_QUOTAS)
 
 
 def _pending(usage: ClusterUsage, now: datetime) -> Iterator[Measurement]:

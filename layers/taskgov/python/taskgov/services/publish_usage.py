@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from taskgov.allocation.lease_book import lease_book
 from taskgov.allocation.mass_loss import mass_losses
 from taskgov.allocation.plan import Plan
+from taskgov.collector import collector_paused
 from taskgov.contracts.steps import PublishUsageRequest, PublishUsageResult
 from taskgov.errors import GovernanceError, InvalidRequestError, NotFoundError, NothingToReadError, UpstreamError
 from taskgov.ports import Clock, ClusterBackend, DocumentStore, EventBus, Meter, Notices, StateStore
@@ -76,6 +77,7 @@ class PublishUsage:
     """Writes the pages of the teams (`taskgov.services.team_pages`)."""
     cap: SeriesCap
 
+    @collector_paused()
     def __call__(self, request: PublishUsageRequest) -> PublishUsageResult:
         """Return how many values were published.
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from taskgov.collector import collector_paused
 from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, ReadSnapshotResult
 from taskgov.errors import GovernanceError
 from taskgov.ports import DocumentStore, StateStore
@@ -24,6 +25,7 @@ class ReadSnapshot:
     documents: DocumentStore
     state: StateStore
 
+    @collector_paused()
     def __call__(self, request: ReadSnapshotRequest) -> ReadSnapshotResult | ClusterUnreadable:
         """Return where the snapshot is, or why the cluster cannot be read.
 

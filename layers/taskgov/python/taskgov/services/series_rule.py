@@ -21,7 +21,7 @@ from taskgov.estimates.kept import ALL_TEAMS
 from taskgov.findings import Severity
 from taskgov.ports import Measurement
 from taskgov.services import metric_catalogue as metric
-from taskgov.services.metric_form import PER_PREEMPTION, WHOLE_CLUSTER
+from taskgov.services.metric_form import PER_PREEMPTION, WHOLE_CLUSTER, Property
 from taskgov.services.series_memory import SeriesMemory
 
 OTHER: Final = "other"
@@ -32,22 +32,27 @@ FREE_PART: Final = 10
 """One part in so many of the limit is left to teams that begin to work within the hour."""
 KNOWN_REASONS: Final = 4
 """Reasons of preemptions that Kueue has."""
-BUSY: Final = (metric.QUOTA_USED.name, metric.PENDING_WORKLOADS.name, metric.PREEMPTIONS.name)
+BUSY: Final = frozenset((metric.QUOTA_USED.name, metric.PENDING_WORKLOADS.name, metric.PREEMPTIONS.name))
 HOUR: Final = timedelta(hours=1)
 
 _BY_NAME: Final = {known.name: known for known in metric.METRICS}
 _OF_PREEMPTIONS: Final = tuple(known.name for known in metric.METRICS if known.dimensions == PER_PREEMPTION)
 _LEFT_OUT: Final = frozenset(known.name for known in metric.METRICS if known.together == "left out")
 _TOGETHER: Final = (OTHER,) * len(PER_PREEMPTION)
+_NAME: Final = attrgetter("name")
 
 
 class OfTeam(NamedTuple):
-    """A value of a team."""
+    """Values of a team that have the same dimensions: a series is the name of one with `own` or `together`."""
 
-    series: str
+    own: str
     together: str
-    """The series of `other` that it is part of where the team has no series of its own."""
-    value: Measurement
+    """The same dimensions of `other`, whose series they are part of where the team has no series of its own."""
+    values: Sequence[Measurement]
+
+    def series(self) -> Iterator[str]:
+        """Return the series of the team's own."""
+        return (value.name + self.own for value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def sorted_out(measured: Iterable[Measurement]) -> Values:
     """Return the values of a measurement, by how they may be published."""
     always, preemptions = list[Measurement](), list[Measurement]()
     of_teams: dict[str, list[OfTeam]] = {}
-    together = set[str]()
+    names: dict[str, set[str]] = {}
     for dimensions, some in groupby(measured, attrgetter("dimensions")):  # the values of a quota follow one another
         team = dimensions.get("Team", ALL_TEAMS)
         if "PreemptingTeam" in dimensions:
@@ -115,12 +120,13 @@ def sorted_out(measured: Iterable[Measurement]) -> Values:
             always += some
         else:
             own, other = _place(dimensions.values()), _place({**dimensions, "Team": OTHER}.values())
-            new = [OfTeam(value.name + own, value.name + other, value) for value in some]
-            of_teams.setdefault(team, []).extend(new)
-            together.update(entry.together for entry in new if entry.value.name not in _LEFT_OUT)
+            entry = OfTeam(own, other, list(some))
+            of_teams.setdefault(team, []).append(entry)
+            names.setdefault(other, set()).update(map(_NAME, entry.values))
+    together = (name + other for other, its_names in names.items() for name in its_names - _LEFT_OUT)
     preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
     base = frozenset(chain(_series_of(always), together, preempted))
-    every = base.union(_series_of(preemptions), (entry.series for some in of_teams.values() for entry in some))
+    every = base.union(_series_of(preemptions), *(entry.series() for some in of_teams.values() for entry in some))
     return Values(tuple(always), of_teams, tuple(preemptions), base, every)
 
 
@@ -144,20 +150,16 @@ def _busy(values: Values, before: SeriesMemory | None, hour: datetime) -> dict[s
     """
     known = before.busy if before else {}
     busy = {team: at for team, at in known.items() if hour - HOUR <= at <= hour}
-    of_teams = (entry.value for some in values.of_teams.values() for entry in some)
+    of_teams = (value for some in values.of_teams.values() for entry in some for value in entry.values)
     for value in chain(of_teams, values.preemptions, values.always):
-        if value.name in BUSY and (value.value > 0 or any(number > 0 for _, number in _numbers(value))):
+        if value.name in BUSY and max((value.value, *_amounts(value.properties.values()))) > 0:
             busy[value.dimensions["Team"]] = hour
     return dict(sorted(busy.items()))
 
 
-def _numbers(value: Measurement) -> list[tuple[str, float]]:
+def _amounts(properties: Iterable[Property]) -> list[float]:
     """Return the properties that are amounts."""
-    return [
-        (name, number)
-        for name, number in value.properties.items()
-        if isinstance(number, (int, float)) and type(number) is not bool
-    ]
+    return [number for number in properties if not isinstance(number, (str, bool))]
 
 
 def _own(
@@ -175,7 +177,7 @@ def _own(
         values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
-        new = {entry.series for entry in values.of_teams[team]} - taken
+        new = set(chain.from_iterable(entry.series() for entry in values.of_teams[team])) - taken
         most = room if team in kept or team in busy else room - room // FREE_PART
         if len(taken) + len(new) <= most:
             own.add(team)
@@ -187,10 +189,11 @@ def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
     others: list[OfTeam] = []
     for team, some in values.of_teams.items():
         if team in own:
-            yield from (entry.value for entry in some)
+            yield from chain.from_iterable(entry.values for entry in some)
         else:
-            others += (entry for entry in some if entry.value.name not in _LEFT_OUT)
-    for value in _merged((entry.together, entry.value) for entry in others):
+            others += some
+    told = ((value.name + entry.together, value) for entry in others for value in entry.values)
+    for value in _merged(one for one in told if one[1].name not in _LEFT_OUT):
         yield value._replace(dimensions={**value.dimensions, "Team": OTHER})
 
 
@@ -216,11 +219,20 @@ def _merged(some: Iterable[tuple[str, Measurement]]) -> Iterator[Measurement]:
     groups: dict[str, list[Measurement]] = {}
     for series, value in some:
         groups.setdefault(series, []).append(value)
-    for first, *more in groups.values():
+    for group in groups.values():
+        first = group[0]
         together = max if _BY_NAME[first.name].together == "max" else sum
-        properties: dict[str, list[float]] = {}
-        for value in (first, *more):
-            for name, number in _numbers(value):
-                properties.setdefault(name, []).append(number)
-        sums = {name: sum(sorted(numbers)) for name, numbers in sorted(properties.items())}
-        yield first._replace(value=together([first.value, *(value.value for value in more)]), properties=sums)
+        properties = _sums(value.properties for value in group)
+        yield first._replace(value=together([value.value for value in group]), properties=properties)
+
+
+def _sums(some: Iterable[Mapping[str, Property]]) -> dict[str, float]:
+    """Return the sums of the amounts in properties, by name. Those of one metric mostly have the same names."""
+    alike: dict[tuple[str, ...], list[Iterable[Property]]] = {}
+    for properties in some:
+        alike.setdefault(tuple(properties), []).append(properties.values())
+    numbers: dict[str, list[float]] = {}
+    for names, rows in alike.items():
+        for name, column in zip(names, zip(*rows, strict=True), strict=True):
+            numbers.setdefault(name, []).extend(_amounts(column))
+    return {name: sum(sorted(amounts)) for name, amounts in sorted(numbers.items()) if amounts}

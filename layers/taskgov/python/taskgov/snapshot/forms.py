@@ -96,6 +96,8 @@ def fault_of(kind: str, item: object) -> str | None:
         return str(item[UNTRIMMED])
     if kind == "Workload":
         item = without_known_pods(item)
+    if _FORMS[kind].is_plain(item):
+        return None
     if is_deep(item):
         return f"it is nested deeper than {DEEPEST} levels"
     try:

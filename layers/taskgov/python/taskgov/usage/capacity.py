@@ -11,7 +11,7 @@ from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.model import KueueObjects, Node, Snapshot
 from taskgov.snapshot.threads import Threads
-from taskgov.usage.quota_usage import Place, Usage, amounts_in
+from taskgov.usage.quota_usage import Place, Usage, places_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def leading_resources(usage: Usage, offers: Offers) -> set[Place]:
 
 def leading_in(kueue: KueueObjects, offers: Offers) -> set[Place]:
     """Return the same, without the usage of other resources."""
-    return _leading(amounts_in(kueue), offers)
+    return _leading(((*place, has_amount) for place, has_amount in places_in(kueue).items()), offers)
 
 
 def _leading(amounts: Iterable[tuple[str, ResourceName, int]], offers: Offers) -> set[Place]:

@@ -4,8 +4,9 @@ Metrics and the audit report show the same. Amounts are in base units.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from taskgov.quantities import ResourceName
 from taskgov.snapshot.model import Snapshot
@@ -14,12 +15,11 @@ from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
 from taskgov.usage.quota_usage import Place, QuotaUsage, Usage, usage_at, usage_in
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
-from taskgov.usage.workload_facts import facts_in
+from taskgov.usage.workload_facts import facts_in, facts_of_affected, with_facts_alone
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
 
-@dataclass(frozen=True, slots=True)
-class TeamUsage:
+class TeamUsage(NamedTuple):
     """One team on one instance type and resource."""
 
     usage: QuotaUsage
@@ -65,6 +65,8 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
 
 def leading_usage(snapshot: Snapshot) -> ClusterUsage:
     """Return the same of leading resources only, without loans: that is what tables for people show."""
+    # Once for all that follows: what is derived from the objects is known by the identity of their set.
+    snapshot = replace(snapshot, kueue=with_facts_alone(snapshot.kueue, facts_of_affected(snapshot.kueue)))
     offers = Offers(snapshot)
     leading = leading_in(snapshot.kueue, offers)
     return _cluster_usage(snapshot, usage_at(snapshot.kueue, leading), offers, leading, with_loans=False)

@@ -98,4 +98,5 @@ def apportion(total: int, weights: Mapping[str, int]) -> dict[str, int]:
 
 
 def _attribution(account: Account, borrowed: int, lent: int) -> LoanAttribution:
-    return LoanAttribution(borrowed, account.excess - borrowed, lent, account.unused - lent)
+    above = account.used - account.nominal
+    return LoanAttribution(borrowed, max(0, above) - borrowed, lent, max(0, -above) - lent)

@@ -9,11 +9,11 @@ workloads have reserved (`status.flavorsReservation`): that is what Kueue's sche
 `status.flavorsUsage` where there are no admission checks, as in HyperPod.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from taskgov.hyperpod import names
 from taskgov.quantities import ResourceName, parse
@@ -31,8 +31,7 @@ INFINITE_SHARE: Final = 2**63 - 1
 """`status.fairSharing.weightedShare` of a queue with weight 0 that borrows: no number, but a flag."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaUsage:
+class QuotaUsage(NamedTuple):
     """One team on one instance type and resource, in base units (cpu in milli, memory in bytes)."""
 
     team: str
@@ -104,20 +103,23 @@ def usage_in(kueue: KueueObjects) -> Usage:
     return _usage(kueue)
 
 
-def usage_at(kueue: KueueObjects, places: Container[Place]) -> Usage:
+def usage_at(kueue: KueueObjects, places: Iterable[Place]) -> Usage:
     """Return the usage of these instance types and resources only: each stands by itself."""
     return _usage(kueue, places)
 
 
-def amounts_in(kueue: KueueObjects) -> Iterator[tuple[str, ResourceName, int]]:
-    """Yield, for each line of the usage, its instance type, its resource, and what is guaranteed or used of it."""
+def places_in(kueue: KueueObjects) -> Mapping[Place, bool]:
+    """Return the instance types and resources of all lines, and of each whether a line has an amount of it."""
+    lines: set[FlavorResource] = set()
+    amounts: set[FlavorResource] = set()
     for holder in _holders_in(kueue):
-        for key in _keys(holder):
-            account = _account(holder, key)
-            yield *split(key), account.nominal or account.used
+        used = [key for key, amount in holder.used.items() if amount]
+        lines.update(holder.quotas, used)
+        amounts.update((key for key, quota in holder.quotas.items() if quota.nominal), used)
+    return {split(key): key in amounts for key in lines}
 
 
-def _usage(kueue: KueueObjects, places: Container[Place] | None = None) -> Usage:
+def _usage(kueue: KueueObjects, places: Iterable[Place] | None = None) -> Usage:
     by_place = attrgetter("team", "instance_type", "resource", "queue")
     lines = sorted(_lines(_holders_in(kueue), places), key=by_place)
     return Usage(tuple(lines), tuple(_fair_share(*queue) for queue in _sorted_queues(kueue)))
@@ -177,16 +179,16 @@ def _reserved(queue: KubernetesObject) -> dict[FlavorResource, int]:
     }
 
 
-def _lines(holders: Sequence[_Holder], places: Container[Place] | None) -> Iterator[QuotaUsage]:
+def _lines(holders: Sequence[_Holder], places: Iterable[Place] | None) -> Iterator[QuotaUsage]:
     """Settle each cohort tree by flavor and resource, and everybody outside a cohort alone; give the lines of places.
 
     Without `places`, give all lines.
     """
+    wanted = None if places is None else {flavor_resource(*place) for place in places}
     pools: dict[tuple[str, FlavorResource], list[_Holder]] = {}
     for holder in holders:
-        for key in holder.quotas.keys() | holder.used.keys():
-            if places is not None and split(key) not in places:
-                continue
+        keys = holder.quotas.keys() | holder.used.keys()
+        for key in keys if wanted is None else keys & wanted:
             if holder.root is not None:
                 pools.setdefault((holder.root, key), []).append(holder)
             elif _is_shown(holder, key):
@@ -200,30 +202,13 @@ def _lines(holders: Sequence[_Holder], places: Container[Place] | None) -> Itera
                 yield _line(holder, place, account, loans[holder.name])
 
 
-def _keys(holder: _Holder) -> Iterator[FlavorResource]:
-    """Yield what the holder has lines of."""
-    return (key for key in holder.quotas.keys() | holder.used.keys() if _is_shown(holder, key))
-
-
 def _is_shown(holder: _Holder, key: FlavorResource) -> bool:
     return key in holder.quotas or bool(holder.used[key])
 
 
 def _line(holder: _Holder, place: Place, account: Account, loans: LoanAttribution) -> QuotaUsage:
-    instance_type, resource = place
-    return QuotaUsage(
-        team=holder.team,
-        queue=holder.name,
-        instance_type=instance_type,
-        resource=resource,
-        guaranteed=account.nominal,
-        used=account.used,
-        borrowed=loans.borrowed,
-        over_quota=loans.over_quota,
-        lent=loans.lent,
-        idle=loans.idle,
-        borrow_limit=account.borrowing_limit if holder.root else 0,
-    )
+    limit = account.borrowing_limit if holder.root else 0
+    return QuotaUsage(holder.team, holder.name, *place, account.nominal, account.used, *loans, limit)
 
 
 _NO_QUOTA: Final = Quota(nominal=0, borrowing_limit=0)

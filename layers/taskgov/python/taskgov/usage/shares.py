@@ -1,7 +1,6 @@
 """What fair sharing would give each team now, and whose quota is in one pool with whose."""
 
 from collections.abc import Callable, Mapping
-from itertools import groupby
 
 from taskgov.quantities import ResourceName
 from taskgov.scheduling.reading import read_cohort
@@ -44,11 +43,15 @@ def entitlements_of(
     if not _shares_fairly(snapshot, usage):
         return {}
     demand = waiting_demand(snapshot.kueue)
-    weights = {share.team: share.weight for share in usage.fair_shares}
-    lines = sorted((line for line in usage.lines if (line.instance_type, line.resource) in leading), key=pool_of(roots))
+    # Weights may be fractions; only their ratio matters.
+    weights = {share.team: round(share.weight * 1000) for share in usage.fair_shares}
+    pools: dict[tuple[str, str, ResourceName], list[QuotaUsage]] = {}
+    pool = pool_of(roots)
+    for line in usage.lines:
+        if (line.instance_type, line.resource) in leading:
+            pools.setdefault(pool(line), []).append(line)
     entitled: dict[tuple[str, str, ResourceName], int] = {}
-    for (_, instance_type, resource), pool in groupby(lines, key=pool_of(roots)):
-        members = list(pool)
+    for (_, instance_type, resource), members in pools.items():
         claimants = [_claimant(line, weights, demand.get((line.queue, instance_type, resource), 0)) for line in members]
         capacity = {resource: sum(line.guaranteed for line in members)}
         shares = entitlements(claimants, capacity)
@@ -56,13 +59,12 @@ def entitlements_of(
     return entitled
 
 
-def _claimant(line: QuotaUsage, weights: Mapping[str, float], waiting: int) -> Claimant:
+def _claimant(line: QuotaUsage, weights: Mapping[str, int], waiting: int) -> Claimant:
     """Return a team with its demand: what it holds and waits for, as far as quota and borrow limit let it."""
     wants = line.used + waiting
     if line.borrow_limit is not None:
         wants = min(wants, line.guaranteed + line.borrow_limit)
-    weight = round(weights.get(line.team, 0) * 1000)  # weights may be fractions; only their ratio matters
-    return Claimant(line.queue, weight, {line.resource: line.guaranteed}, {line.resource: wants})
+    return Claimant(line.queue, weights.get(line.team, 0), {line.resource: line.guaranteed}, {line.resource: wants})
 
 
 def _shares_fairly(snapshot: Snapshot, usage: Usage) -> bool:

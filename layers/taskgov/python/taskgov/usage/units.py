@@ -1,5 +1,7 @@
 """The name and unit in which people and metrics see a resource. Internally, cpu is in milli and memory in bytes."""
 
+from collections.abc import Sequence
+
 from taskgov.quantities import CPU, EPHEMERAL_STORAGE, GIBIBYTE, MEMORY, ResourceName
 
 
@@ -37,6 +39,11 @@ def short_resource(resource: ResourceName) -> str:
 def in_metrics(resource: ResourceName, amount: int) -> float | int:
     """Return cores for cpu, and base units (bytes, devices) for everything else."""
     return amount / 1000 if resource == CPU else amount
+
+
+def all_in_metrics(resource: ResourceName, amounts: Sequence[int]) -> Sequence[float]:
+    """Return the same for several amounts."""
+    return [amount / 1000 for amount in amounts] if resource == CPU else amounts
 
 
 def metric_name(resource: ResourceName) -> str:

@@ -4,9 +4,8 @@
 Workloads themselves gets the same records from `facts_in`, so that both see the same.
 """
 
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 from taskgov.hyperpod import names
@@ -142,6 +141,22 @@ def facts_in(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
     return kueue.facts if isinstance(kueue, FollowedKueue) else facts_of_all(kueue.workloads)
 
 
+def with_facts_alone(kueue: KueueObjects, facts: tuple[WorkloadFacts, ...]) -> FollowedKueue:
+    """Return the objects with these facts instead of workloads."""
+    others = {field.name: getattr(kueue, field.name) for field in fields(KueueObjects)}
+    return FollowedKueue(**{**others, "workloads": ()}, facts=facts)
+
+
+def facts_of_affected(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
+    """Return what is known of the workloads that wait or were preempted; the others are not read."""
+    if isinstance(kueue, FollowedKueue):
+        return tuple(facts for facts in kueue.facts if facts.waiting_since is not None or facts.preempted)
+    read = ((item, true_conditions(item.get("status") or {})) for item in kueue.workloads)
+    return tuple(
+        _facts(item, true) for item, true in read if "Preempted" in true or _is_waiting(item.get("spec") or {}, true)
+    )
+
+
 def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
     """Return for which instance type work of which team waits; "" where any type would do.
 
@@ -159,15 +174,12 @@ def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
 
 
 def _waits(item: KubernetesObject) -> bool:
-    """Return whether a Workload waits, without reading all of its conditions."""
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    statuses = {condition["type"]: condition["status"] for condition in conditions}
-    return _is_waiting(item.get("spec") or {}, {kind for kind, status in statuses.items() if status == "True"})
+    return _is_waiting(item.get("spec") or {}, true_conditions(item.get("status") or {}))
 
 
-def _is_waiting(spec: KubernetesObject, true: AbstractSet[str]) -> bool:
+def _is_waiting(spec: KubernetesObject, true: Container[str]) -> bool:
     """Return whether a Workload has no quota reservation, and is neither finished nor deactivated."""
-    return spec.get("active") is not False and not true & {"QuotaReserved", "Finished"}
+    return spec.get("active") is not False and "QuotaReserved" not in true and "Finished" not in true
 
 
 def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, ...]:
@@ -177,11 +189,13 @@ def facts_of_all(workloads: Iterable[KubernetesObject]) -> tuple[WorkloadFacts, 
 
 def facts_of(item: KubernetesObject) -> WorkloadFacts:
     """Read a Workload that has the form of its kind (`taskgov.snapshot.forms`)."""
+    return _facts(item, true_conditions(item.get("status") or {}))
+
+
+def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> WorkloadFacts:
     metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
-    true = true_conditions(status)
-    waits = _is_waiting(spec, true.keys())
+    waits = _is_waiting(spec, true)
     evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
-    since = evicted.since if evicted else instant(metadata.get("creationTimestamp"))
     owner = owner_of(item)
     return WorkloadFacts(
         namespace=namespace_of(item),
@@ -192,19 +206,23 @@ def facts_of(item: KubernetesObject) -> WorkloadFacts:
         kind=owner.get("kind", "Workload") if owner else "Workload",
         priority_class=priority_class_of(item),
         priority=spec.get("priority") or 0,
-        waiting_since=since if waits else None,
+        waiting_since=(_since(evicted) if evicted else instant(metadata.get("creationTimestamp"))) if waits else None,
         evicted=evicted is not None,
         preempted=Preempted(
-            at=preempted.since,
-            reason=preempted.reason,
-            message=str(preempted.message),
-            ran_since=admitted.since if admitted else None,
+            at=_since(preempted),
+            reason=preempted.get("reason") or "",
+            message=preempted.get("message") or "",
+            ran_since=_since(admitted) if admitted else None,
         )
         if preempted
         else None,
         past_seconds=_past_seconds(status) if preempted else None,
         asks=asked_by(spec.get("podSets") or ()) if waits or preempted else (),
     )
+
+
+def _since(condition: KubernetesObject) -> Instant:
+    return instant(condition.get("lastTransitionTime"))
 
 
 def asked_by(pod_sets: Sequence[KubernetesObject]) -> tuple[PodsAsked, ...]:
