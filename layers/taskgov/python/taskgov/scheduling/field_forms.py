@@ -53,7 +53,7 @@ class ObjectForm:
 
     @classmethod
     def is_plain(cls, item: object) -> bool:
-        """Return whether an item has this form, and its further fields are scalars: it is no deeper than its form.
+        """Return whether an item has this form, and its further fields are scalars: its form bounds its depth.
 
         Most items are plain, and to find that takes half the time of a search for what is nested too deep.
         """
@@ -93,7 +93,7 @@ _SCALAR: Final = core_schema.is_instance_schema((str, int, float, bool, type(Non
 def _plain(part: Any) -> Any:
     """Return a part of a schema in which further fields of objects are scalars."""
     if isinstance(part, list):
-        return [_plain(each) for each in part]
+        return [_plain(element) for element in part]
     if not isinstance(part, dict):
         return part
     further = {"extra_behavior": "allow", "extras_schema": _SCALAR} if part.get("type") == "typed-dict" else {}

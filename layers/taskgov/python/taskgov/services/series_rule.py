@@ -193,7 +193,7 @@ def _of_teams(values: Values, own: frozenset[str]) -> Iterator[Measurement]:
         else:
             others += some
     told = ((value.name + entry.together, value) for entry in others for value in entry.values)
-    for value in _merged(one for one in told if one[1].name not in _LEFT_OUT):
+    for value in _merged((key, value) for key, value in told if value.name not in _LEFT_OUT):
         yield value._replace(dimensions={**value.dimensions, "Team": OTHER})
 
 
