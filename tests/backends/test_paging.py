@@ -27,9 +27,10 @@ class Server:
         self.answers = list(answers)
         self.asked: list[str | None] = []
 
-    def get(self, path: str, what: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def get(self, path: str, what: str, query: Mapping[str, str] | None = None, parts: object = None) -> dict[str, Any]:
         assert path
         assert what
+        assert parts is None
         self.asked.append((query or {}).get("continue"))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

@@ -80,9 +80,11 @@ def settled(snapshot: Snapshot) -> frozenset[str]:
         return frozenset(settled)
     _, rules = _rules(snapshot)
     hold = timedelta(minutes=rules.hold_unhealthy_minutes)
-    massive = {name for loss in mass_losses(snapshot) for name in loss.nodes}
     gone, accepted = {node.name for node in snapshot.gone}, _accepted(snapshot)
-    for node in chain(snapshot.nodes, snapshot.gone):
+    # Of a node that is still there, only a loss that is approved is settled.
+    nodes = [*(snapshot.nodes if accepted else ()), *snapshot.gone]
+    massive = {name for loss in mass_losses(snapshot) for name in loss.nodes} if gone else frozenset[str]()
+    for node in nodes:
         lost = _lost(node, rules, snapshot.taken_at, {node.instance_type})
         if lost is None:
             settled |= {node.name} & gone

@@ -22,8 +22,15 @@ def use_now(snapshot: Snapshot) -> UseNow:
     accelerators: dict[str, int] = {}
     for (team, _), vector in vectors.items():
         accelerators[team] = accelerators.get(team, 0) + vector.get(ACCELERATOR, 0)
+    known: dict[tuple[str, tuple[tuple[str, int], ...]], Fraction] = {}
+    instances: dict[Place, Fraction] = {}
+    for place, vector in vectors.items():
+        key = place[1], tuple(vector.items())  # many teams use the same of one type
+        if key not in known:
+            known[key] = _instances(vector, whole[place[1]])
+        instances[place] = known[key]
     return UseNow(
-        instances={place: _instances(vector, whole[place[1]]) for place, vector in vectors.items()},
+        instances=instances,
         accelerators={team: amount for team, amount in accelerators.items() if amount},
     )
 

@@ -43,16 +43,13 @@ _NAME: Final = attrgetter("name")
 
 
 class OfTeam(NamedTuple):
-    """Values of a team that have the same dimensions: a series is the name of one with `own` or `together`."""
+    """Values of a team that have the same dimensions."""
 
-    own: str
+    series: frozenset[str]
+    """Those of the team's own."""
     together: str
-    """The same dimensions of `other`, whose series they are part of where the team has no series of its own."""
+    """The dimensions of `other`, whose series they are part of where the team has no series of its own."""
     values: Sequence[Measurement]
-
-    def series(self) -> Iterator[str]:
-        """Return the series of the team's own."""
-        return (value.name + self.own for value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +85,9 @@ def bounded(
     busy = _busy(values, before, hour)
     room = limit - FIXED
     taken = set(values.base | (this_hour.series if this_hour else frozenset()))
-    whole = taken.union(values.all)
-    if len(whole) <= room:
+    if len(values.all) <= room and len(taken | values.all) <= room:
         own = frozenset(values.of_teams)
-        taken = whole
+        taken |= values.all
     else:
         own = _own(values, busy, before, this_hour, taken, room)
     published = [*values.always, *_of_teams(values, own), *_preemptions(values, own, taken, room)]
@@ -120,13 +116,14 @@ def sorted_out(measured: Iterable[Measurement]) -> Values:
             always += some
         else:
             own, other = _place(dimensions.values()), _place({**dimensions, "Team": OTHER}.values())
-            entry = OfTeam(own, other, list(some))
+            its_values = list(some)
+            entry = OfTeam(frozenset([value.name + own for value in its_values]), other, its_values)
             of_teams.setdefault(team, []).append(entry)
-            names.setdefault(other, set()).update(map(_NAME, entry.values))
+            names.setdefault(other, set()).update(map(_NAME, its_values))
     together = (name + other for other, its_names in names.items() for name in its_names - _LEFT_OUT)
     preempted = (_series(name, _TOGETHER) for name in _OF_PREEMPTIONS)
     base = frozenset(chain(_series_of(always), together, preempted))
-    every = base.union(_series_of(preemptions), *(entry.series() for some in of_teams.values() for entry in some))
+    every = base.union(_series_of(preemptions), *(entry.series for some in of_teams.values() for entry in some))
     return Values(tuple(always), of_teams, tuple(preemptions), base, every)
 
 
@@ -177,7 +174,7 @@ def _own(
         values.of_teams.keys() - {OTHER},  # a team of that name cannot be distinguished from the others
         key=lambda name: (name not in kept, name not in busy, name not in earlier, name),
     ):
-        new = set(chain.from_iterable(entry.series() for entry in values.of_teams[team])) - taken
+        new = set[str]().union(*(entry.series for entry in values.of_teams[team])) - taken
         most = room if team in kept or team in busy else room - room // FREE_PART
         if len(taken) + len(new) <= most:
             own.add(team)

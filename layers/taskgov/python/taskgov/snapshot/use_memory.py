@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
 from typing import Any, Final, Literal, Self
 
 from taskgov.snapshot.kept_forms import UseForm, read_kept
@@ -229,7 +228,7 @@ def _until(memory: UseMemory, now: datetime) -> UseMemory:
 
 
 def _thousandths(instances: Fraction | None) -> int:
-    return ceil((instances or 0) * 1000)
+    return 0 if instances is None else -(-1000 * instances.numerator // instances.denominator)
 
 
 def _hour(at: datetime) -> int:

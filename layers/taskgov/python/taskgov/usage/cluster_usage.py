@@ -82,10 +82,10 @@ def _cluster_usage(
     return ClusterUsage(
         teams=tuple(
             TeamUsage(
-                usage=line,
-                leading=is_leading,
-                entitlement=entitled.get((line.queue, line.instance_type, line.resource)) if is_leading else None,
-                infinite_share=line.borrowed > 0 and line.team in unweighted,
+                line,
+                is_leading,
+                entitled.get((line.queue, line.instance_type, line.resource)) if is_leading else None,
+                line.borrowed > 0 and line.team in unweighted,
             )
             for line in usage.lines
             for is_leading in ((line.instance_type, line.resource) in leading,)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import ValidationError
 
 from taskgov.adapters.errors import translated
-from taskgov.backends.hyperpod_eks.listed_nodes import read_nodes_as_sent
+from taskgov.backends.hyperpod_eks.listed import read_lists_as_sent
 from taskgov.backends.hyperpod_eks.sent import keep_what_was_sent, with_unknown_members
 from taskgov.backends.hyperpod_eks.training_plans import training_plans_of
 from taskgov.errors import NotFoundError, UpstreamError
@@ -49,7 +49,7 @@ class HyperPodEks:
         self._client = client
         self._governed = governed
         keep_what_was_sent(client)
-        read_nodes_as_sent(client)
+        read_lists_as_sent(client)
 
     def clusters(self, on_unreadable: OnUnreadableObject | None = None) -> list[str]:
         """Return the ARNs of all clusters that are governed, in the API's order."""

@@ -1,4 +1,4 @@
-"""The list of a cluster's nodes is read as it was sent, with what botocore's own parser makes of it."""
+"""The lists of nodes and quotas are read as they were sent, with what botocore's own parser makes of them."""
 
 import json
 from collections.abc import Mapping
@@ -66,3 +66,18 @@ def test_an_error_stays_an_error() -> None:
     client = client_that_gets(*[{"__type": "ThrottlingException", "message": "slow down"}] * 20, status=400)
     with pytest.raises(ThrottledError, match="slow down"):
         HyperPodEks(client).cluster_nodes(CLUSTER_ARN)
+
+
+def test_quotas_are_those_that_are_described() -> None:
+    quota = {
+        "ComputeQuotaId": "quota0000001",
+        "Name": "ant-quota",
+        "ComputeQuotaVersion": 3,
+        "Status": "Created",
+        "ClusterArn": CLUSTER_ARN,
+        "CreationTime": 1_790_000_000.25,
+        "ComputeQuotaConfig": {"ComputeQuotaResources": [{"InstanceType": "ml.g5.8xlarge", "VCpu": 2.5}]},
+        "ComputeQuotaTarget": {"TeamName": "ant", "FairShareWeight": 1},
+    }
+    [listed] = HyperPodEks(client_that_gets({"ComputeQuotaSummaries": [quota]})).quotas(CLUSTER_ARN)
+    assert listed == HyperPodEks(client_that_gets(quota)).quota("quota0000001")
