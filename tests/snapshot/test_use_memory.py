@@ -58,6 +58,11 @@ def peak_of(memory: UseMemory, now: datetime, window: int = 168, use: UseNow | N
     return seen.peak_instances
 
 
+def test_a_document_that_is_read_again_is_parsed_once() -> None:
+    stored = looked((timedelta(), using(2))).to_bytes()
+    assert UseMemory.from_bytes(stored) is UseMemory.from_bytes(bytes(bytearray(stored)))
+
+
 def test_an_hour_of_two_gpus_is_two_gpu_hours_however_often_somebody_looked() -> None:
     end = NOON + timedelta(hours=1)
     often = every_minute(60, using(2))

@@ -41,6 +41,7 @@ CHECK_RETRY: Final = "Retry"
 CHECK_REJECTED: Final = "Rejected"
 
 
+@lru_cache(maxsize=65_536)
 def flavor_resource(flavor: str, resource: str) -> FlavorResource:
     """Join a flavor and a resource into one key.
 

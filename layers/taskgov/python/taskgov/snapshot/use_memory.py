@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Any, Final, Literal, Self
 
@@ -89,9 +90,11 @@ class UseMemory:
         return gzip.compress(text.encode(), compresslevel=1, mtime=0)
 
     @classmethod
+    @lru_cache(maxsize=1)
     def from_bytes(cls, stored: bytes | None) -> Self:
         """Read what `to_bytes` wrote, or JSON as it is; None (nothing was kept yet) is an empty memory.
 
+        A measurement reads the same document for the snapshot and to add to it: it is parsed once.
         Raises `ValueError` for anything else: a guess would lower promises or forget what was spent.
         """
         if stored is None:

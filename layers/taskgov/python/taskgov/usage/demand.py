@@ -21,7 +21,7 @@ Demand = Mapping[tuple[str, str, ResourceName], int]
 @once
 def waiting_demand(kueue: KueueObjects) -> Demand:
     """Return what waits for quota, by cluster queue, instance type and resource."""
-    queues = {queue.name: queue for queue in queues_in(kueue)}
+    flavors_of = {queue.name: _flavors(queue) for queue in queues_in(kueue)}
     cluster_queues = {
         (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
     }
@@ -29,20 +29,23 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
     for workload in facts_in(kueue):
         if workload.waiting_since is None:
             continue
-        queue = queues.get(cluster_queues.get((workload.namespace, workload.queue), ""))
-        if queue is None:
-            continue
+        queue = cluster_queues.get((workload.namespace, workload.queue), "")
+        flavors = flavors_of.get(queue, {})
         for pods in workload.asks:
             for resource, amount in pods.requests:
-                if flavor := _flavor(queue, pods, resource):
-                    key = (queue.name, flavor, resource)
+                if flavor := _flavor(flavors.get(resource, ()), pods):
+                    key = (queue, flavor, resource)
                     demand[key] = demand.get(key, 0) + amount * pods.count
     return demand
 
 
-def _flavor(queue: ClusterQueue, pods: PodsAsked, resource: ResourceName) -> str | None:
+def _flavors(queue: ClusterQueue) -> dict[ResourceName, tuple[str, ...]]:
+    """Return the flavors of each resource, in the order in which Kueue tries them: those of its first group."""
+    return {resource: group.flavors for group in reversed(queue.groups) for resource in group.resources}
+
+
+def _flavor(flavors: tuple[str, ...], pods: PodsAsked) -> str | None:
     """Return the flavor that counts; HyperPod names a flavor after its instance type."""
-    flavors = next((group.flavors for group in queue.groups if resource in group.resources), ())
     if pods.instance_type is not None:
         return pods.instance_type if pods.instance_type in flavors else None
     return flavors[0] if flavors else None

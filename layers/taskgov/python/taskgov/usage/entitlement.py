@@ -42,17 +42,18 @@ def entitlements(claimants: Iterable[Claimant], capacity: Amounts) -> dict[str, 
         for claimant in ordered
     }
     free = {r: Fraction(n - sum(held.get(r, 0) for held in own.values())) for r, n in capacity.items()}
+    lacking = [claimant for claimant in ordered if own[claimant.team] != claimant.wants]
     weighted = [
-        _Growing(claimant, own[claimant.team], Fraction(claimant.weight)) for claimant in ordered if claimant.weight > 0
+        _Growing(claimant, own[claimant.team], Fraction(claimant.weight)) for claimant in lacking if claimant.weight > 0
     ]
-    unweighted = [_Growing(claimant, own[claimant.team], Fraction(1)) for claimant in ordered if claimant.weight <= 0]
+    unweighted = [_Growing(claimant, own[claimant.team], Fraction(1)) for claimant in lacking if claimant.weight <= 0]
     grown = {**_grow(weighted, free, capacity), **_grow(unweighted, free, capacity)}
-    return {
+    return own | {
         claimant.team: {
             r: own[claimant.team][r] + int(grown[claimant.team] * (n - own[claimant.team][r]))
             for r, n in claimant.wants.items()
         }
-        for claimant in ordered
+        for claimant in lacking
     }
 
 

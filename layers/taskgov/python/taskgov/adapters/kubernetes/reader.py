@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from pydantic_core import SchemaValidator
+
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
 from taskgov.adapters.kubernetes.trimming import (
+    NODES,
     Shared,
     kept,
     trimmed,
@@ -42,7 +45,7 @@ class KubernetesReader:
     def nodes(self, cluster: ClusterAccess) -> list[KubernetesObject]:
         """Return all nodes. Raises ThrottledError, UpstreamError, NotFoundError."""
         with self._connections.open(cluster) as connection:
-            return read_all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes")
+            return read_all(Requests(connection), "/api/v1/nodes", trimmed_node, "list nodes", NODES)
 
     def kueue_objects(self, cluster: ClusterAccess) -> KueueObjects:
         """Return Kueue's objects, in the newest version that is served. Raises KueueMissingError when none is."""
@@ -139,12 +142,16 @@ def manager_image(api: Requests) -> tuple[str, str]:
         return "", "Kueue's Deployment names no image"
 
 
-def read_all(api: Requests, path: str, trim: Trim, what: str) -> list[KubernetesObject]:
+def read_all(
+    api: Requests, path: str, trim: Trim, what: str, parts: SchemaValidator | None = None
+) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
-    return read_list(api, path, lambda item: kept(item, trim), what)[0]
+    return read_list(api, path, lambda item: kept(item, trim), what, parts)[0]
 
 
-def read_list(api: Requests, path: str, keep: Callable[[Any], Item], what: str) -> tuple[list[Item], str]:
+def read_list(
+    api: Requests, path: str, keep: Callable[[Any], Item], what: str, parts: SchemaValidator | None = None
+) -> tuple[list[Item], str]:
     """Read all pages, as `read_all`; return what `keep` makes of the items, and the list's resource version.
 
     All pages are of one version: that of the first ("Retrieving large results sets in chunks").
@@ -154,7 +161,7 @@ def read_list(api: Requests, path: str, keep: Callable[[Any], Item], what: str) 
         versions: list[str] = []
 
         def page(query: Mapping[str, str]) -> Mapping[str, Any]:
-            answer = api.get(path, what, query)
+            answer = api.get(path, what, query, parts)
             versions.append(version_of(answer))
             return answer
 

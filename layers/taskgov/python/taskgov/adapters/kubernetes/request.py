@@ -6,13 +6,14 @@ compile, and their models cost time and memory for each object.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
 import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
-from pydantic_core import from_json
+from pydantic_core import SchemaValidator, ValidationError, from_json
 
 from taskgov.errors import (
     ConflictError,
@@ -52,21 +53,29 @@ class Requests:
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
 
-    def get(self, path: str, what: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return what is at a path; `what` begins the sentence of an error.
+    def get(
+        self, path: str, what: str, query: Mapping[str, str] | None = None, parts: SchemaValidator | None = None
+    ) -> dict[str, Any]:
+        """Return what is at a path; `what` begins the sentence of an error, `parts` is what to keep of the answer.
 
         Raises NotFoundError, ThrottledError, ConflictError, ExpiredError, UpstreamError; refused access is an
         UpstreamError with the server's sentence.
         """
-        return self.send("GET", path, what, None, query or {})
+        return self.send("GET", path, what, None, query or {}, parts)
 
     def send(
-        self, method: str, path: str, what: str, body: Mapping[str, Any] | None, query: Mapping[str, str]
+        self,
+        method: str,
+        path: str,
+        what: str,
+        body: Mapping[str, Any] | None,
+        query: Mapping[str, str],
+        parts: SchemaValidator | None = None,
     ) -> dict[str, Any]:
         """Return the answer. Raises as `get` does, and InvalidRequestError where a write breaks a rule."""
         response = self._open(method, path, what, body, query, TIMEOUT_SECONDS)
         try:
-            answer: dict[str, Any] = _parsed(_read(response, what))
+            answer: dict[str, Any] = _parsed(_read(response, what), parts)
         except json.JSONDecodeError as error:
             raise UpstreamError(f"{what}: {error}") from error
         return answer
@@ -139,11 +148,15 @@ def _read(response: Any, what: str) -> bytes:
     return text
 
 
-def _parsed(text: bytes) -> Any:
+def _parsed(text: bytes, parts: SchemaValidator | None) -> Any:
     """Return what JSON says: faster than the standard library, which reads the rest.
 
-    That is what one odd object may have: half a surrogate pair, or lists in lists without end.
+    That is what one odd object may have: half a surrogate pair, or lists in lists without end. An answer without the
+    form of `parts` is returned whole.
     """
+    if parts is not None:
+        with suppress(ValidationError):
+            return parts.validate_json(text)
     try:
         return from_json(text)
     except ValueError:
