@@ -1,9 +1,11 @@
 """A table at every width: no word of ordinary length and no short cell is cut in two."""
 
 import io
+import random
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from taskgov_cli.grid import Grid, table
 
@@ -43,3 +45,27 @@ def test_the_columns_that_need_least_are_whole_first() -> None:
 def test_a_block_that_begins_with_a_number_says_of_what() -> None:
     changes = table("", ("change #", "team", "operation"), [("2", "shared-pool", "update-quota")])
     assert shown(24, terminal=False, what=changes)[0].rstrip() == " change 2"
+
+
+WORDS = ("a", "team-12", "ml.p5.48xlarge", "evaluation", "日本語", "x" * 40, "e\u0301", "two  spaces", " ", "1,234")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_pipe_gets_the_lines_that_rich_makes_of_the_table(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - no secret
+
+    def cell() -> str:
+        return " ".join(chance.choices(WORDS, k=chance.choice((0, 1, 5, 30))))
+
+    columns = ("team", "because", "waiting #")
+    some = table("Title", columns, [tuple(cell() for _ in columns) for _ in range(4)])
+    for width in (60, 90, 140):
+        assert shown(width, terminal=False, what=some) == shown(width, terminal=True, what=some)
+
+
+def test_a_pipe_gets_long_cells_without_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[str] = []
+    monkeypatch.setattr(Table, "add_row", lambda _, *row: rows.extend(row))
+    long = table("", ("team", "because"), [("research", "guaranteed 1 " * 20)])
+    assert len(shown(80, terminal=False, what=long)) > 3
+    assert rows == []

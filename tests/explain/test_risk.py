@@ -9,7 +9,7 @@ from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import named as named_in
 from taskgov.scheduling import fair_preemption
 from taskgov.scheduling.fair_targets import Line
-from taskgov_explain import risk
+from taskgov_explain import find
 from taskgov_explain.risk import risks_of
 from tests.support.lab import Lab
 
@@ -30,7 +30,7 @@ def one_borrower(lenders: int) -> Snapshot:
 
 def test_each_workload_is_named_once_however_many_lend(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot, named = one_borrower(4), Mock(side_effect=named_in)
-    monkeypatch.setattr(risk, "named", named)
+    monkeypatch.setattr(find, "named", named)
     found = risks_of(snapshot, model_of(snapshot))
     assert {each.lender for each in found} == {f"lender-{number}" for number in range(4)}
     assert named.call_count == len(snapshot.kueue.workloads)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +15,10 @@ from taskgov.allocation.plan import Change
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.played import PlayedPath
 from taskgov.allocation.predict import LoopError, Player, Stage
+from taskgov.kueue.named import named
 from taskgov.policy.document import PolicyDocument
 from taskgov.snapshot.model import Snapshot
-from taskgov_explain import sides
+from taskgov_explain import find, sides
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.quota_settings import QuotaSetting
 from taskgov_explain.suppose import Hypothesis, suppose
@@ -152,6 +154,13 @@ def test_a_weight_decides_who_borrows_what_is_left() -> None:
     assert states(asked(snapshot))["team-a/a-more"][2] == "runs"
     answer = asked(snapshot, weights={"team-b": 90, "team-a": 1})
     assert (states(answer)["team-a/a-more"][2], states(answer)["team-b/b-more"][2]) == ("waits", "runs")
+
+
+def test_a_workload_is_named_once_for_both_sides_and_their_risks(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot, name = two_teams().snapshot(), Mock(side_effect=named)
+    monkeypatch.setattr(find, "named", name)
+    assert asked(snapshot, lost_nodes={G5: 1}).workloads
+    assert name.call_count == len(snapshot.kueue.workloads)
 
 
 def test_run_times_give_starts_and_ends_side_by_side() -> None:

@@ -10,8 +10,9 @@ from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.projection import model_of
 from taskgov.kueue.named import owner_of
 from taskgov.policy.notices import NoticeRules
-from taskgov.scheduling import pod_forms
+from taskgov.scheduling import pod_forms, shapes
 from taskgov.scheduling.kueue_forms import is_deep
+from taskgov.scheduling.shapes import shape_of
 from taskgov.scheduling.workload_forms import WorkloadForm
 from taskgov.services.happenings import happenings
 from taskgov.snapshot import forms
@@ -155,3 +156,16 @@ def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.
     monkeypatch.setattr(workload_facts, "owner_of", counted)
     assert [team.workloads for team in leading_usage(snapshot).pending] == [1]
     assert read == ["waits"]
+
+
+def test_the_model_computes_the_shape_of_pods_once_for_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8).snapshot()
+    computed: list[Any] = []
+
+    def counted(value: Any) -> bytes | None:
+        computed.append(value)
+        return shape_of(value)
+
+    monkeypatch.setattr(shapes, "shape_of", counted)
+    assert list(model_of(snapshot).workloads()) == ["hyperpod-ns-team-a/waits"]
+    assert computed == [snapshot.kueue.workloads[0]["spec"]["podSets"]]

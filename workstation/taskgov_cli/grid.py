@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from itertools import groupby, zip_longest
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from rich.cells import cell_len
 from rich.padding import Padding
@@ -55,16 +55,17 @@ class Grid:
         """Yield the table; without its empty columns or as a block for each row where it would not fit."""
         for grid in (self, self._without_empty_columns()):
             if grid._least_width() <= options.max_width:  # noqa: SLF001 - of the same class
-                yield from grid._as_table(options)  # noqa: SLF001 - of the same class
+                yield from grid._as_table(console, options)  # noqa: SLF001 - of the same class
                 return
         yield from self._as_blocks(options)
 
     def _least_width(self) -> int:
         """Return the width below which words of ordinary length are folded."""
-        return sum(width + GAP for width in self._least_widths())
+        return sum(width + GAP for width in self._least_widths)
 
+    @cached_property
     def _least_widths(self) -> list[int]:
-        """Return the longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
+        """The longest word of each column; a word that may be folded counts as `LONGEST_WORD`."""
         return [
             min(max(map(cell_len, _words(heading, *set(column))), default=0), LONGEST_WORD)
             for heading, *column in self._texts
@@ -78,8 +79,9 @@ class Grid:
 
     def _fitting_widths(self, room: int) -> list[int]:
         """Return widths in which no word of ordinary length is folded: the columns that need least get theirs first."""
-        whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in self._texts]
-        widths = self._least_widths()
+        distinct = map(set, self._texts)
+        whole = [max(cell_len(line) for text in column for line in text.splitlines() or [""]) for column in distinct]
+        widths = [*self._least_widths]
         spare = room - sum(widths)
         for at in sorted(range(len(widths)), key=lambda at: whole[at] - widths[at]):
             more = max(0, min(whole[at] - widths[at], spare))
@@ -96,37 +98,31 @@ class Grid:
             rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
         )
 
-    def _as_table(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
-        """Yield the table. A pipe has no colours: rows that fit as they are become lines at once, as rich would do."""
+    def _as_table(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
+        """Yield the table. A pipe has no colours: plain rows become lines at once, as rich would do."""
         result = Table(
             title=self.title or None, title_justify="left", title_style="bold", header_style="bold", box=None
         )
-        widths = None if options.is_terminal else self._widths()
-        at_once = widths is not None and sum(widths) + GAP * len(widths) <= options.max_width
-        shown = widths if widths and at_once else self._fitting_widths(options.max_width - GAP * len(self.columns))
-        for name, is_number, width in zip(self.columns, self.numeric, shown, strict=True):
-            result.add_column(name, justify="right" if is_number else "left", overflow="fold", width=width)
+        widths = self._fitting_widths(options.max_width - GAP * len(self.columns))
+        for name, is_number, width in zip(self.columns, self.numeric, widths, strict=True):
+            result.add_column(name, justify=_side(is_number), overflow="fold", width=width)
+        at_once = not options.is_terminal and all(text.isprintable() for texts in self._texts for text in texts)
         for row in () if at_once else self.rows:
             result.add_row(*row)
         yield result
-        if widths and at_once:
-            yield Segment("".join(self._lines(widths)))
+        if at_once:
+            yield Segment("".join(self._lines(widths, console)))
 
-    def _widths(self) -> list[int] | None:
-        """Return how wide each column is; None where a cell is not a plain line."""
-        columns = [set(column) for column in self._texts]
-        if not all(text.isprintable() for column in columns for text in column):
-            return None
-        return [max(map(cell_len, column)) for column in columns]
-
-    def _lines(self, widths: Sequence[int]) -> Iterator[str]:
+    def _lines(self, widths: Sequence[int], console: Console) -> Iterator[str]:
         columns = []
         for (_, *texts), width, is_number in zip(self._texts, widths, self.numeric, strict=True):
-            filled = {text: _filled_up(text, width, to_the_right=is_number) for text in set(texts)}
+            filled = {text: _filled_up(text, width, console, to_the_right=is_number) for text in set(texts)}
             columns.append([filled[text] for text in texts])
+        blanks = [" " * (width + GAP) for width in widths]
         for row in zip(*columns, strict=True):
-            yield from row
-            yield "\n"
+            for lines in zip_longest(*row, fillvalue=""):
+                yield from lines if all(lines) else (line or blank for line, blank in zip(lines, blanks, strict=True))
+                yield "\n"
 
     def _as_blocks(self, options: ConsoleOptions) -> Iterator[RenderableType | Segment]:
         """Yield each row as its first cell, and below it the others: short ones together, a long one on its own."""
@@ -141,10 +137,18 @@ class Grid:
                     yield _indented(line, INDENT, options)
 
 
-def _filled_up(text: str, width: int, *, to_the_right: bool) -> str:
+def _filled_up(text: str, width: int, console: Console, *, to_the_right: bool) -> list[str]:
+    """Return the lines of a cell, filled up to its width, as rich does."""
     text = text.rstrip() if to_the_right else text
     gap = " " * (width - cell_len(text))
-    return f" {gap}{text} " if to_the_right else f" {text}{gap} "
+    if cell_len(text) > width:
+        wrapped = Text(text).wrap(console, width, justify=_side(to_the_right), overflow="fold")
+        return [f" {line.plain} " for line in wrapped]
+    return [f" {gap}{text} " if to_the_right else f" {text}{gap} "]
+
+
+def _side(is_number: bool) -> Literal["left", "right"]:  # noqa: FBT001 - of the map of columns
+    return "right" if is_number else "left"
 
 
 def _words(heading: str, *cells: str) -> Iterator[str]:

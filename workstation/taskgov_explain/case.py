@@ -5,13 +5,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from taskgov.allocation.predict import steps_for
-from taskgov.kueue.named import Named, named
+from taskgov.kueue.named import Named
 from taskgov.scheduling import Budget, KueueModel, Preempted, moment, settle
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, PodSet, Workload
 from taskgov.scheduling.reading import read_cluster_queue, read_workload
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
+from taskgov_explain.find import workloads_in
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -108,7 +109,7 @@ class Case:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        return {workload.key: workload.shown for workload in map(named, self.snapshot.kueue.workloads)}
+        return {workload.key: workload.shown for workload in workloads_in(self.snapshot.kueue)}
 
     def shown(self, key: str) -> str:
         """Return what people call the workload of this key."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from taskgov.kueue.named import named
 from taskgov.scheduling import KueueModel, instant, moment
 from taskgov.snapshot.model import Snapshot
+from taskgov_explain.find import workloads_in
 from taskgov_explain.run_times import RunTimes, run_times_of, simulation_of, until
 
 
@@ -43,7 +43,7 @@ def courses(supposed: Snapshot, before: Begin, after: Begin, told: RunTimes) -> 
         return
     old, new = (_history(begin, known) for begin in (before, after))
     nothing = _Life(None, None, 0)
-    for workload in sorted(map(named, supposed.kueue.workloads), key=lambda named_workload: named_workload.shown):
+    for workload in sorted(workloads_in(supposed.kueue), key=lambda named_workload: named_workload.shown):
         was, becomes = old.get(workload.key, nothing), new.get(workload.key, nothing)
         if (was, becomes) != (nothing, nothing):
             yield Course(

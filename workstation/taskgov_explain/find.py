@@ -4,11 +4,18 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from taskgov.kueue.named import Named, job_of, named
-from taskgov.snapshot.model import KubernetesObject
+from taskgov.snapshot.derived import once
+from taskgov.snapshot.model import KubernetesObject, KueueObjects
 
 
 class UnknownNameError(LookupError):
     """Nothing, or more than one thing, has this name; the message says which names there are."""
+
+
+@once
+def workloads_in(kueue: KueueObjects) -> tuple[Named, ...]:
+    """Return all workloads with their names."""
+    return tuple(map(named, kueue.workloads))
 
 
 def find_workload(workloads: Iterable[KubernetesObject], name: str) -> Named:

@@ -51,9 +51,10 @@ def remedies_of(case: Case) -> tuple[Remedy, ...]:
 
 
 def _finishing(trial: Trial) -> Iterator[Remedy]:
-    case, holders = trial.case, _holders(trial.case)
+    case = trial.case
     if case.assignment is None or case.assignment.blocker is Blocker.EXCEEDS_MAX_QUOTA:
         return  # it does not fit, even when all others finish
+    holders = _holders(case)
     large = [key for key in holders if _may_suffice(case, key)]
     alone = next((key for key in large[:MOST_TRIED] if trial.runs_without((key,))), None)
     if enough := _enough(trial, holders) if alone is None else (alone,):

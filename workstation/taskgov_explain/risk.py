@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskgov.hyperpod.names import INSTANCE_TYPE_LABEL
-from taskgov.kueue.named import Named, named
+from taskgov.kueue.named import Named
 from taskgov.quantities import format_quantity
 from taskgov.scheduling import KueueModel, timestamp
 from taskgov.scheduling.instants import instant
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.quota_usage import QuotaUsage, Usage, usage_at
+from taskgov_explain.find import workloads_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def risks_of(
     held = None if victim is None else _held(world, victim)
     if held is not None and not held:
         return ()
-    names = {workload.key: workload for workload in map(named, snapshot.kueue.workloads)}
+    names = {workload.key: workload for workload in workloads_in(snapshot.kueue)}
     if usage is None:
         leading = leading_in(snapshot.kueue, Offers(snapshot))
         usage = usage_at(snapshot.kueue, leading if held is None else leading & held)

@@ -17,12 +17,12 @@ from taskgov.allocation.predict import LoopError, Player, Stage, steps_for
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.uncertain import may_be_preempted
 from taskgov.allocation.written import WrittenCluster
-from taskgov.kueue.named import named
 from taskgov.scheduling import Budget, FixedPoint, KueueModel
 from taskgov.scheduling.doubts import Doubts
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.capacity import Offers, leading_in
 from taskgov.usage.quota_usage import Usage, usage_at
+from taskgov_explain.find import workloads_in
 
 State = Literal["runs", "waits", "absent"]
 
@@ -149,13 +149,12 @@ def _side(
         cluster_queues=tuple({**queue, "status": world.cluster_queue(name)["status"]} for name, queue in queues),
         workloads=snapshot.kueue.workloads,
     )
-    everyone = map(named, snapshot.kueue.workloads)
     return Side(
         snapshot=snapshot,
         world=world,
         at_rest=replace(snapshot, kueue=kueue),
         usage=usage_at(kueue, leading_in(kueue, Offers(snapshot))),
-        waiting=Counter(workload.team for workload in everyone if world.waits(workload.key)),
+        waiting=Counter(workload.team for workload in workloads_in(snapshot.kueue) if world.waits(workload.key)),
         losses=losses or {},
         preempted=Counter(victim.workload for victim in rest.preempted),
         loop=rest.loop,

@@ -16,7 +16,6 @@ from taskgov.allocation.loops import Loop, loop_in
 from taskgov.allocation.plan import Plan
 from taskgov.allocation.planner import plan_quotas
 from taskgov.allocation.played import PlayedPath
-from taskgov.kueue.named import named
 from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.amounts import accelerators
@@ -24,6 +23,7 @@ from taskgov.usage.node_shortage import offered_by_nodes
 from taskgov.usage.quota_usage import Place
 from taskgov_explain.case import asked_by
 from taskgov_explain.courses import Begin, Course, courses
+from taskgov_explain.find import workloads_in
 from taskgov_explain.quota_rows import QuotaRow, quota_rows
 from taskgov_explain.risk import Risk, risks_of
 from taskgov_explain.run_times import RunTimes
@@ -125,7 +125,7 @@ def what_if(
     played = list[PlayedPath]()
     plan = plan_quotas(supposed, mode="plan", played=played, digest=None if with_digest else "")
     before, after = sides_of(snapshot, supposed, plan.changes, next(iter(played), None))
-    shown = {item.key: item.shown for item in map(named, supposed.kueue.workloads)} if after.loop else {}
+    shown = {item.key: item.shown for item in workloads_in(supposed.kueue)} if after.loop else {}
     begins = Begin(snapshot, before.world, before.preempted), Begin(supposed, after.world, after.preempted)
     return WhatIf(
         plan=plan,
@@ -134,7 +134,7 @@ def what_if(
         teams=tuple(_teams(before, after)),
         workloads=tuple(_workloads(snapshot, supposed, before, after)),
         courses=tuple(courses(supposed, *begins, run_times)),
-        risks=risks_of(after.at_rest, after.world, usage=after.usage),
+        risks=risks_of(after.snapshot, after.world, usage=after.usage),
         shortfalls=tuple(_shortfalls(after)),
         loops=tuple(shown.get(key, key) for key in after.loop),
         not_modelled=tuple(f"{gap.feature} ({gap.kind} {gap.name})" for gap in after.world.not_modelled),
@@ -169,7 +169,7 @@ def _lines(side: Side) -> dict[tuple[str, str, str], TeamSide]:
 def _workloads(snapshot: Snapshot, supposed: Snapshot, before: Side, after: Side) -> Iterator[WorkloadDifference]:
     now, doubts = loaded_from(snapshot, snapshot.instance_types).model, {**before.world.doubts, **after.world.doubts}
     known = set(now.workloads())
-    names = {named_workload.key: named_workload for named_workload in map(named, supposed.kueue.workloads)}
+    names = {named_workload.key: named_workload for named_workload in workloads_in(supposed.kueue)}
     for key, workload in sorted(names.items(), key=lambda pair: pair[1].shown):
         if "Finished" in true_conditions(workload.item.get("status") or {}):
             continue

@@ -1,16 +1,14 @@
 """What do people call a workload? By the job that owns it and the team whose namespace it is in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from taskgov.hyperpod.names import team_of_namespace
 
 KubernetesObject = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A workload with its names: `key` is Kueue's (`namespace/name`), `shown` is `team/job`."""
 
     key: str

@@ -9,13 +9,20 @@ from functools import lru_cache
 from typing import Any, Final
 
 from taskgov.scheduling.kueue_fields import KINDS, ROWS, Followed
-from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
+from taskgov.scheduling.shapes import KNOWN, value_of
 
 
-def not_modelled(obj: Mapping[str, Any]) -> frozenset[str]:
-    """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled."""
+def not_modelled(obj: Mapping[str, Any], pods: bytes | None = None) -> frozenset[str]:
+    """Return the features of an object that are in use (a field is set, and not to nothing) and not modelled.
+
+    `pods` is the shape of the pod sets of a Workload (`shape_of_pods`).
+    """
     found: set[str] = set()
     _add_in_use(found, obj, _LOOKS.get(obj["kind"], _NOTHING))
+    if pods is not None:
+        found |= _used_by_pods(pods)
+    elif obj["kind"] == "Workload":
+        _add_in_use(found, (obj.get("spec") or {}).get("podSets") or (), _PODS)
     return frozenset(found)
 
 
@@ -30,11 +37,7 @@ def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
             if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
                 found |= below.features
         elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
-            shape = shape_of(value) if below is _PODS else None
-            if shape is None:
-                _add_in_use(found, value, below)
-            else:
-                found |= _used_by_pods(shape)
+            _add_in_use(found, value, below)
 
 
 @lru_cache(maxsize=KNOWN)
@@ -75,4 +78,4 @@ def _looks(kind: str) -> _Look:
 
 _LOOKS: Final = {kind: _looks(kind) for kind in KINDS}
 _NOTHING: Final = _Look()
-_PODS: Final = _LOOKS["Workload"].below["spec"].below["podSets"]
+_PODS: Final = _LOOKS["Workload"].below["spec"].below.pop("podSets")

@@ -12,6 +12,7 @@ from taskgov.scheduling.fields_in_use import not_modelled
 from taskgov.scheduling.limit_ranges import read_limit_range, read_overhead
 from taskgov.scheduling.objects import ClusterQueue, Cohort, LocalQueue, ResourceFlavor
 from taskgov.scheduling.reports import KueueModelReports
+from taskgov.scheduling.shapes import shape_of_pods
 from taskgov.scheduling.store import KINDS
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class KueueModelObjects(KueueModelReports):
 
     def _take(self, obj: Mapping[str, Any]) -> None:
         store, name = self._store, reading.name_of(obj)
-        self._remember_unmodelled(obj)
+        pods = shape_of_pods(obj) if obj["kind"] == "Workload" else None
+        self._remember_unmodelled(obj, pods)
         match obj["kind"]:
             case "Namespace":
                 store.put_namespace(name, obj["metadata"].get("labels") or {})
@@ -77,7 +79,7 @@ class KueueModelObjects(KueueModelReports):
             case "AdmissionCheck":
                 store.put_check(name, active=is_active_check(obj))
             case "Workload":
-                self.submit(store.read(obj), obj.get("status") or {})
+                self.submit(store.read(obj, pods), obj.get("status") or {})
             case _:  # a kind of Kueue's that decides nothing
                 pass
 
@@ -116,10 +118,10 @@ class KueueModelObjects(KueueModelReports):
         self._unmodelled.pop((kind, namespace, name), None)
         self._store.drop(kind, name, namespace)
 
-    def _remember_unmodelled(self, obj: Mapping[str, Any]) -> None:
+    def _remember_unmodelled(self, obj: Mapping[str, Any], pods: bytes | None) -> None:
         key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
         self._unmodelled.pop(key, None)
-        if features := not_modelled(obj):
+        if features := not_modelled(obj, pods):
             self._unmodelled[key] = features
 
 

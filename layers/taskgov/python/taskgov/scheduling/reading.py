@@ -40,7 +40,7 @@ from taskgov.scheduling.objects import (
     flavor_resource,
 )
 from taskgov.scheduling.pods import PodRules
-from taskgov.scheduling.shapes import KNOWN, shape_of
+from taskgov.scheduling.shapes import KNOWN, shape_of_pods
 
 Object = Mapping[str, Any]
 
@@ -148,20 +148,20 @@ def read_local_queue(obj: Object) -> LocalQueue:
     )
 
 
-def read_workload(obj: Object, priority_of_class: Mapping[str, int], rules: PodRules = AS_WRITTEN) -> Workload:
+def read_workload(
+    obj: Object, priority_of_class: Mapping[str, int], rules: PodRules = AS_WRITTEN, shape: bytes | None = None
+) -> Workload:
     """Read a Workload's spec. Without `spec.priority` its WorkloadPriorityClass gives the value, else it is 0.
 
-    `rules` are what else there is to know of its pods; without any they are taken as written.
+    `rules` are what else there is to know of its pods, without any they are taken as written; `shape` is theirs.
     """
     spec = obj.get("spec") or {}
     metadata = obj["metadata"]
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     workload_class = priority_class_of(obj)
-    priority = spec.get("priority")
-    if workload_class is not None and workload_class in priority_of_class:
-        priority = priority_of_class[workload_class]
+    priority = priority_of_class.get(workload_class or "", spec.get("priority"))
     namespace = namespace_of(obj)
-    pods = _pods(spec.get("podSets") or (), namespace, rules)
+    pods = _pods(spec.get("podSets") or (), namespace, rules, shape or shape_of_pods(obj))
     return Workload(
         namespace=namespace,
         name=name_of(obj),
@@ -192,9 +192,9 @@ class _Pods(NamedTuple):
     refusal: str
 
 
-def _pods(pod_sets: Sequence[Object], namespace: str, rules: PodRules) -> _Pods:
+def _pods(pod_sets: Sequence[Object], namespace: str, rules: PodRules, shape: bytes | None) -> _Pods:
     """Read pod sets; equal ones share what was read, as long as the rules are the same."""
-    key = None if (shape := shape_of(pod_sets)) is None else rules.key_of(shape, namespace)
+    key = None if shape is None else rules.key_of(shape, namespace)
     found: _Pods | None = None if key is None else rules.known.get(key)
     if found is None:
         templates = [(pod_set.get("template") or {}).get("spec") or {} for pod_set in pod_sets]

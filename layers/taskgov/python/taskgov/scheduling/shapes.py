@@ -4,6 +4,7 @@ A shape is the content of a value as bytes, so it is the same for equal values, 
 """
 
 import marshal
+from collections.abc import Mapping
 from typing import Any, Final
 
 KNOWN: Final = 4096
@@ -24,6 +25,11 @@ def shape_of(value: Any) -> bytes | None:
         return marshal.dumps(value, _WITHOUT_REFERENCES)
     except ValueError:
         return None
+
+
+def shape_of_pods(workload: Mapping[str, Any]) -> bytes | None:
+    """Return the shape of the pod sets of a Workload."""
+    return shape_of((workload.get("spec") or {}).get("podSets") or ())
 
 
 def value_of(shape: bytes) -> Any:

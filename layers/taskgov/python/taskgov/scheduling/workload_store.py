@@ -53,9 +53,9 @@ class WorkloadStore:
         self._tree_changed = False
         self._inactive: dict[str, str | None] = {}
 
-    def read(self, obj: Mapping[str, Any]) -> Workload:
+    def read(self, obj: Mapping[str, Any], pods: bytes | None = None) -> Workload:
         """Read a Workload object with what its priority class and the rules about pods say now."""
-        return reading.read_workload(obj, self.priorities, self.pod_rules)
+        return reading.read_workload(obj, self.priorities, self.pod_rules, pods)
 
     @property
     def explicit(self) -> bool:
