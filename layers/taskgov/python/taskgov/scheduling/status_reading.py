@@ -33,22 +33,18 @@ def read_admission(status: Object) -> Admission | None:
 
 def read_conditions(status: Object) -> dict[str, Condition]:
     """Read `status.conditions`, by type."""
-    return {c["type"]: _condition(c) for c in status.get("conditions") or ()}
+    return {
+        c["type"]: Condition(
+            c["status"] == "True", c.get("reason") or "", c.get("message") or "", instant(c.get("lastTransitionTime"))
+        )
+        for c in status.get("conditions") or ()
+    }
 
 
 def true_conditions(status: Object) -> dict[str, Object]:
     """Return those of `status.conditions` that are true, by type, as they are written."""
     last = {c["type"]: c for c in status.get("conditions") or ()}
     return {kind: c for kind, c in last.items() if c["status"] == "True"}
-
-
-def _condition(c: Object) -> Condition:
-    return Condition(
-        status=c["status"] == "True",
-        reason=c.get("reason") or "",
-        message=c.get("message") or "",
-        since=instant(c.get("lastTransitionTime")),
-    )
 
 
 def read_requeue_state(status: Object) -> tuple[int, Instant | None]:
