@@ -29,17 +29,15 @@ def not_modelled(obj: Mapping[str, Any], pods: bytes | None = None) -> frozenset
 def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
     """Add the features for which something is set, at this place (where something is) or below."""
     found |= look.features
-    if type(at) is dict or isinstance(at, Mapping):
-        for name in look.below.keys() & at.keys():
-            if value := at[name]:
-                _add_in_use(found, value, look.below[name])
-    elif isinstance(at, list):
-        for name, below in look.below.items():
-            if name == "[]":
-                for item in filter(None, at):
-                    _add_in_use(found, item, below)
-            elif any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
+    for name, below in look.below.items():
+        if name == "[]":
+            for item in filter(None, at if isinstance(at, list) else ()):
+                _add_in_use(found, item, below)
+        elif name.startswith("type="):
+            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
                 found |= below.features
+        elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
+            _add_in_use(found, value, below)
 
 
 @lru_cache(maxsize=KNOWN)

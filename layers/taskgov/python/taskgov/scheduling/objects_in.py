@@ -119,9 +119,12 @@ class KueueModelObjects(KueueModelReports):
         self._store.drop(kind, name, namespace)
 
     def _remember_unmodelled(self, obj: Mapping[str, Any], pods: bytes | None) -> None:
+        features = not_modelled(obj, pods)
+        if not features and not self._unmodelled:
+            return
         key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
         self._unmodelled.pop(key, None)
-        if features := not_modelled(obj, pods):
+        if features:
             self._unmodelled[key] = features
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from taskgov.quantities import parse
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import RESTARTS, Admission, Condition, PodSetAdmission
+from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
 
 Object = Mapping[str, Any]
 
@@ -17,17 +19,26 @@ def read_admission(status: Object) -> Admission | None:
     admission = status.get("admission")
     if not admission:
         return None
-    return Admission(
-        cluster_queue=admission["clusterQueue"],
-        pod_sets=tuple(
-            PodSetAdmission(
-                name=p["name"],
-                count=p.get("count", 1) if p.get("count") is not None else 1,
-                flavors=dict(p.get("flavors") or {}),
-                usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
-            )
-            for p in admission.get("podSetAssignments") or ()
-        ),
+    assigned = admission.get("podSetAssignments") or ()
+    shape = shape_of(assigned)
+    return Admission(admission["clusterQueue"], _held(assigned) if shape is None else _held_by(shape))
+
+
+@lru_cache(maxsize=KNOWN)
+def _held_by(shape: bytes) -> tuple[PodSetAdmission, ...]:
+    """Read the assignments of this shape: workloads that hold the same share what was read."""
+    return _held(value_of(shape))
+
+
+def _held(assigned: Iterable[Object]) -> tuple[PodSetAdmission, ...]:
+    return tuple(
+        PodSetAdmission(
+            name=p["name"],
+            count=p.get("count", 1) if p.get("count") is not None else 1,
+            flavors=dict(p.get("flavors") or {}),
+            usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
+        )
+        for p in assigned
     )
 
 
