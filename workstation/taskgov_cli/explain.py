@@ -93,9 +93,10 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
 
 def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> WorkloadExplanation:
     if sees_all(known, EXPLAINING_NEEDS):
+        told = durations.run_times(known, runs)
         with snapshots.kept_to_the_end():
-            loaded_from(known, known.instance_types)
-        return explain_workload(known, workload, durations.run_times(known, runs))
+            loaded_from(known, known.instance_types)  # the answer takes this model, which goes with the snapshot
+        return explain_workload(known, workload, told)
     return explain_own_workload(known, workload)
 
 

@@ -32,18 +32,18 @@ def instant(moment: datetime | str | None) -> Instant:
     """
     if moment is None:
         return ZERO
-    return _instant_of_text(moment) if isinstance(moment, str) else _instant_of(moment)
+    return _instant_of_text(moment) if isinstance(moment, str) else _instant_of(moment, moment)
 
 
 @lru_cache(maxsize=16_384)
 def _instant_of_text(text: str) -> Instant:
     """Read a timestamp; conditions of one workload, and workloads of one second, have the same one."""
-    return _instant_of(datetime.fromisoformat(text))
+    return _instant_of(datetime.fromisoformat(text), text)
 
 
-def _instant_of(when: datetime) -> Instant:
+def _instant_of(when: datetime, said: datetime | str) -> Instant:
     if when.tzinfo is None:
-        raise ValueError(f"{when.isoformat()} has no time zone")
+        raise ValueError(f"{said!r} has no time zone")
     return (when - _EPOCH) // _MICROSECOND
 
 
