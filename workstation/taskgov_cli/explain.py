@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.wording import said_number
 from taskgov.quantities import format_quantity
 from taskgov.scheduling.unmodelled import words_of
@@ -92,6 +93,8 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
 
 def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> WorkloadExplanation:
     if sees_all(known, EXPLAINING_NEEDS):
+        with snapshots.kept_to_the_end():
+            loaded_from(known, known.instance_types)
         return explain_workload(known, workload, durations.run_times(known, runs))
     return explain_own_workload(known, workload)
 

@@ -121,7 +121,8 @@ def _not_applied(model: KueueModel, kueue: KueueObjects) -> Iterator[str]:
     is_checked = are_readable(kueue)
     for number, workload in enumerate(kueue.workloads, 1):
         try:
-            model.apply({**workload, "kind": "Workload"}, is_checked=is_checked)
+            said = workload if workload.get("kind") == "Workload" else {**workload, "kind": "Workload"}
+            model.apply(said, is_checked=is_checked)
         except UNREADABLE:
             yield str(_metadata(workload).get("name") or f"number {number}")
 

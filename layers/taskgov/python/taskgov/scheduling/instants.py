@@ -6,6 +6,7 @@ Every module of this room compares moments as plain integers; `datetime` appears
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 Instant = int
@@ -31,9 +32,18 @@ def instant(moment: datetime | str | None) -> Instant:
     """
     if moment is None:
         return ZERO
-    when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return _instant_of_text(moment) if isinstance(moment, str) else _instant_of(moment)
+
+
+@lru_cache(maxsize=16_384)
+def _instant_of_text(text: str) -> Instant:
+    """Read a timestamp; conditions of one workload, and workloads of one second, have the same one."""
+    return _instant_of(datetime.fromisoformat(text))
+
+
+def _instant_of(when: datetime) -> Instant:
     if when.tzinfo is None:
-        raise ValueError(f"{moment!r} has no time zone")
+        raise ValueError(f"{when.isoformat()} has no time zone")
     return (when - _EPOCH) // _MICROSECOND
 
 

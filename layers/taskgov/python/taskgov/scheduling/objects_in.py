@@ -60,6 +60,8 @@ class KueueModelObjects(KueueModelReports):
         pods = shape_of_pods(obj) if obj["kind"] == "Workload" else None
         self._remember_unmodelled(obj, pods)
         match obj["kind"]:
+            case "Workload":
+                self.submit(store.read(obj, pods), obj.get("status") or {})
             case "Namespace":
                 store.put_namespace(name, obj["metadata"].get("labels") or {})
             case "ResourceFlavor":
@@ -78,8 +80,6 @@ class KueueModelObjects(KueueModelReports):
                 store.put_runtime_class(name, read_overhead(obj))
             case "AdmissionCheck":
                 store.put_check(name, active=is_active_check(obj))
-            case "Workload":
-                self.submit(store.read(obj, pods), obj.get("status") or {})
             case _:  # a kind of Kueue's that decides nothing
                 pass
 
@@ -119,9 +119,12 @@ class KueueModelObjects(KueueModelReports):
         self._store.drop(kind, name, namespace)
 
     def _remember_unmodelled(self, obj: Mapping[str, Any], pods: bytes | None) -> None:
+        features = not_modelled(obj, pods)
+        if not features and not self._unmodelled:
+            return
         key = (obj["kind"], reading.namespace_of(obj), reading.name_of(obj))
         self._unmodelled.pop(key, None)
-        if features := not_modelled(obj, pods):
+        if features:
             self._unmodelled[key] = features
 
 

@@ -213,7 +213,7 @@ def priority_class_of(obj: Object) -> str | None:
     named: str | None = (obj["metadata"].get("labels") or {}).get(PRIORITY_CLASS_LABEL)
     if reference.get("kind") == "WorkloadPriorityClass":
         named = reference.get("name")
-    elif str(spec.get("priorityClassSource", "")).endswith("workloadpriorityclass"):
+    elif (source := spec.get("priorityClassSource")) and str(source).endswith("workloadpriorityclass"):
         named = spec.get("priorityClassName")
     return named
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from taskgov.quantities import parse
 from taskgov.scheduling.instants import NEVER_AGAIN, Instant, instant
 from taskgov.scheduling.objects import RESTARTS, Admission, Condition, PodSetAdmission
+from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
 
 Object = Mapping[str, Any]
 
@@ -17,38 +19,43 @@ def read_admission(status: Object) -> Admission | None:
     admission = status.get("admission")
     if not admission:
         return None
-    return Admission(
-        cluster_queue=admission["clusterQueue"],
-        pod_sets=tuple(
-            PodSetAdmission(
-                name=p["name"],
-                count=p.get("count", 1) if p.get("count") is not None else 1,
-                flavors=dict(p.get("flavors") or {}),
-                usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
-            )
-            for p in admission.get("podSetAssignments") or ()
-        ),
+    assigned = admission.get("podSetAssignments") or ()
+    shape = shape_of(assigned)
+    return Admission(admission["clusterQueue"], _held(assigned) if shape is None else _held_by(shape))
+
+
+@lru_cache(maxsize=KNOWN)
+def _held_by(shape: bytes) -> tuple[PodSetAdmission, ...]:
+    """Read the assignments of this shape: workloads that hold the same share what was read."""
+    return _held(value_of(shape))
+
+
+def _held(assigned: Iterable[Object]) -> tuple[PodSetAdmission, ...]:
+    return tuple(
+        PodSetAdmission(
+            name=p["name"],
+            count=p.get("count", 1) if p.get("count") is not None else 1,
+            flavors=dict(p.get("flavors") or {}),
+            usage={r: parse(r, q) for r, q in (p.get("resourceUsage") or {}).items()},
+        )
+        for p in assigned
     )
 
 
 def read_conditions(status: Object) -> dict[str, Condition]:
     """Read `status.conditions`, by type."""
-    return {c["type"]: _condition(c) for c in status.get("conditions") or ()}
+    return {
+        c["type"]: Condition(
+            c["status"] == "True", c.get("reason") or "", c.get("message") or "", instant(c.get("lastTransitionTime"))
+        )
+        for c in status.get("conditions") or ()
+    }
 
 
 def true_conditions(status: Object) -> dict[str, Object]:
     """Return those of `status.conditions` that are true, by type, as they are written."""
     last = {c["type"]: c for c in status.get("conditions") or ()}
     return {kind: c for kind, c in last.items() if c["status"] == "True"}
-
-
-def _condition(c: Object) -> Condition:
-    return Condition(
-        status=c["status"] == "True",
-        reason=c.get("reason") or "",
-        message=c.get("message") or "",
-        since=instant(c.get("lastTransitionTime")),
-    )
 
 
 def read_requeue_state(status: Object) -> tuple[int, Instant | None]:

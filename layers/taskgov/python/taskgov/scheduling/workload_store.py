@@ -16,7 +16,7 @@ from taskgov.scheduling.eligibility import FlavorBook
 from taskgov.scheduling.forest import build_forest
 from taskgov.scheduling.pods import PodRules
 from taskgov.scheduling.quota import QuotaNode, add_usage, remove_usage
-from taskgov.scheduling.state import QUOTA_RESERVED, QueueState, Record
+from taskgov.scheduling.state import QUOTA_RESERVED, REQUEUED, QueueState, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,7 +77,8 @@ class WorkloadStore:
         """Take a new workload, running or pending as its status says."""
         record = self._new_record(workload)
         record.conditions = status_reading.read_conditions(status)
-        record.requeue_count, record.requeue_at = status_reading.read_requeue_state(status)
+        if REQUEUED in record.conditions or "requeueState" in status:
+            record.requeue_count, record.requeue_at = status_reading.read_requeue_state(status)
         if "admissionChecks" in status:
             record.checks = read_check_states(status)
         admission = status_reading.read_admission(status)
