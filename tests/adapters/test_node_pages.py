@@ -11,7 +11,9 @@ from taskgov.adapters.kubernetes import request
 from taskgov.adapters.kubernetes.reader import read_all
 from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import NODES, trimmed_node
+from taskgov.hyperpod.names import DEEP_HEALTH_CHECK_LABEL, INSTANCE_TYPE_LABEL, MIG_STATE_LABEL, NODE_HEALTH
 from taskgov.snapshot.model import KubernetesObject
+from taskgov.snapshot.nodes import INSTANCE_GROUP_LABEL, nodes_from_kubernetes
 
 
 def read(items: object, parts: Any = NODES) -> list[KubernetesObject]:
@@ -46,6 +48,21 @@ ODD = (
 def test_an_odd_node_is_read_as_in_a_page_that_is_parsed_whole(item: object) -> None:
     items = [node(1), item, node(3)]
     assert read(items) == read(items, None)
+
+
+def test_a_node_is_known_by_all_its_labels_as_without_trimming() -> None:
+    labels = {
+        INSTANCE_TYPE_LABEL: "ml.g5.8xlarge",
+        INSTANCE_GROUP_LABEL: "workers",
+        NODE_HEALTH: "Unschedulable",
+        DEEP_HEALTH_CHECK_LABEL: "Passed",
+        MIG_STATE_LABEL: "success",
+    }
+    whole = odd(metadata={**node(2)["metadata"], "labels": {**labels, "rack": "7"}})
+    [known] = nodes_from_kubernetes(read([whole]))
+    assert known == nodes_from_kubernetes([whole])[0]
+    said = (known.instance_type, known.instance_group, known.health, known.deep_health_check, known.mig_state)
+    assert said == tuple(labels.values())
 
 
 def test_the_parts_that_are_dropped_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,13 @@ def test_a_queue_without_weight_gives_way_as_soon_as_it_borrows() -> None:
     assert _victims(_pool(*running, weights={"b": "0"}), "a") == [("b3", "InCohortFairSharing")]
 
 
+def test_all_who_may_be_taken_are_taken_where_they_are_just_enough() -> None:
+    world = KueueModel(ManagerConfig(fair_sharing=True))
+    lender, guest = (a_queue(name, cohort="pool", cpu=cpu, preemption=RULES) for name, cpu in (("a", "2"), ("b", "0")))
+    world.load([a_flavor(), lender, guest, a_door("a"), a_door("b"), *_ones("b", 2)])
+    assert _victims(world, "a", cpu="2") == [("b1", "InCohortReclamation"), ("b0", "InCohortReclamation")]
+
+
 def test_priorities_of_other_queues_do_not_matter_but_those_of_the_own_do() -> None:
     guests = [a_running_job(f"b{i}", "b", cpu="1", priority=100) for i in range(6)]
     assert [reason for _, reason in _victims(_pool(*guests, *_ones("a", 3)), "a")] == ["InCohortFairSharing"]

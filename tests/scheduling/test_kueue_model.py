@@ -209,6 +209,15 @@ def test_a_pause_in_the_input_is_kept() -> None:
     assert names(world.cycle(LATER))[0] == ["r"]
 
 
+def test_pauses_so_far_in_the_input_are_counted_on() -> None:
+    runs = a_running_job("r", "q")
+    runs["status"]["requeueState"] = {"count": 3}
+    world = KueueModel(ManagerConfig(backoff=RequeueBackoff(limit=10)))
+    world.load([a_flavor(), a_queue("q", cpu="1"), a_door("q"), runs])
+    _not_ready(world, NOW)
+    assert world.workload("default/r")["status"]["requeueState"]["count"] == 4
+
+
 @pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
 def test_a_stopped_queue_admits_nobody(policy: str) -> None:
     world = a_world(a_queue("q", cpu="4", stopPolicy=policy), a_running_job("r", "q"), a_job("j", "q"))

@@ -134,9 +134,11 @@ def test_pods_count_from_the_top_of_their_workload(levels: int, *, is_read: bool
 def test_the_usage_for_tables_is_that_of_leading_resources_without_loans() -> None:
     cluster = GovernedCluster().with_fair_share().with_nodes(2).with_nodes(1, instance_type="ml.c5.2xlarge")
     cluster.with_team("team-a", used={GPU: "6", "cpu": "72"}).with_team("team-b", used={GPU: "1"})
-    snapshot = cluster.with_waiting("waits", "team-b", gpus=9).snapshot()
+    cluster.with_waiting("waits", "team-b", gpus=9).with_preempted("leaves", "team-b", by="team-a", gpus=2)
+    snapshot = cluster.snapshot()
     whole = cluster_usage(snapshot)
     assert whole.loans
+    assert whole.preemptions
     leading = tuple(team for team in whole.teams if team.leading)
     assert leading_usage(snapshot) == replace(whole, loans=(), teams=leading)
 
