@@ -9,6 +9,7 @@ from tests.scheduling.builders import (
     HYPERPOD_PREEMPTION,
     NOW,
     Object,
+    a_cohort,
     a_flavor,
     a_job,
     a_queue,
@@ -78,6 +79,22 @@ def test_victims_of_a_cycle_are_taken_out_and_put_back_once_in_a_cohort_of_queue
     _, preempted, _ = names(world.cycle(NOW))
     assert sorted(preempted) == ["runs0", "runs1", "runs2", "runs3"]
     assert len(put_back) == 2 * len(preempted)  # to see whether its preemptor would fit, and when the cycle ends
+
+
+def test_victims_of_a_cycle_still_count_for_the_order_of_those_in_their_cohort() -> None:
+    one, none = {"cpu": "1"}, {"cpu": "0"}
+    world = a_world(
+        *(a_flavor("f1"), a_flavor("f2"), a_flavor("f3"), a_cohort("below", parent="root")),
+        a_queue("lender", cohort="below", flavors={"f1": one}, preemption=HYPERPOD_PREEMPTION),
+        a_queue("spare", cohort="below", flavors={"f2": one}),
+        a_queue("own", cohort="below", flavors={"f3": one}),
+        a_queue("small", cohort="below", flavors={"f2": none}),
+        a_queue("large", cohort="below", flavors={"f2": none, "f1": none}),
+        *(a_running_job("victim", "large", flavor="f1"), a_job("reclaims", "lender"), a_job("fits", "own", second=3)),
+        *(a_job("earlier", "large", second=1), a_job("later", "small", second=2)),
+        fair_sharing=True,
+    )
+    assert names(world.cycle(NOW))[:2] == (["fits", "later"], ["victim"])  # large borrows until its workload has left
 
 
 def test_a_preemptor_is_admitted_only_after_its_victims_have_left() -> None:
