@@ -28,6 +28,7 @@ class Aim(NamedTuple):
 AIMS: Final[Mapping[str, Aim]] = {
     "read_snapshot": Aim(4, 600, 1.1),
     "plan_quotas": Aim(8, 1200, 1.2),
+    "plan_quotas: one shape": Aim(8, 1200, 1.2),
     "publish_usage": Aim(1, None, 1.1),
     "apply_change": Aim(exponent=1.1),
     "verify_plan": Aim(exponent=1.1),
