@@ -10,6 +10,7 @@ from taskgov.contracts.steps import EstimateStartsRequest
 from taskgov.estimates import all_waiting
 from taskgov.estimates.all_waiting import waiting_of
 from taskgov.estimates.scenes import queue_of
+from taskgov.scheduling.status_reading import true_conditions
 from taskgov.services import read_queue
 from taskgov.services.estimate_starts import EstimateStarts
 from taskgov.services.read_queue import ReadQueue
@@ -73,8 +74,11 @@ def test_what_is_known_of_a_crowd_is_what_a_list_says_of_who_waits_and_runs(
     world: World, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     world.chance.seed(seed)
-    for _ in range(80):
+    for _ in range(60):
         world.change()
+    for more in ((), ("Finished",), ("Evicted",)):
+        world._conditions(world.create(), "QuotaReserved", "Admitted", *more)
+    world._conditions(world.create(), "Admitted")
     who = measured(world)
     before = dict(who.documents.stored)
     crowd = read(world, who)
@@ -84,12 +88,11 @@ def test_what_is_known_of_a_crowd_is_what_a_list_says_of_who_waits_and_runs(
     listed = read(world, who)
     assert not isinstance(listed.kueue, FollowedKueue)
     facts, objects = queue_of(crowd, {}), queue_of(listed, {})
-    true = {
-        item["metadata"].get("uid"): {c["type"] for c in (item.get("status") or {}).get("conditions", ())}
-        for item in listed.kueue.workloads
-    }
-    # Facts do not say of one that is evicted, and still holds its quota, whether it is to wait again.
-    assert set(facts.uids) == {uid for uid in objects.uids if not {"Evicted", "QuotaReserved"} <= true[uid]}
+    true = {item["metadata"]["uid"]: true_conditions(item.get("status") or {}) for item in listed.kueue.workloads}
+    # Of one that is evicted or deactivated, and still holds its quota, facts do not say whether it is to wait again.
+    leaves = {item["metadata"]["uid"] for item in listed.kueue.workloads if item["spec"].get("active") is False}
+    leaves = {uid for uid in true if "Admitted" in true[uid] and (uid in leaves or "Evicted" in true[uid])}
+    assert set(facts.uids) - leaves == set(objects.uids) - leaves
     assert waiting(facts) == {uid for uid in waiting(objects) if "QuotaReserved" not in true[uid]}
     assert set(crowd.unreadable_objects) == set(listed.unreadable_objects)
 

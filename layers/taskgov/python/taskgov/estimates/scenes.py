@@ -84,7 +84,7 @@ def is_present(facts: WorkloadFacts) -> bool:
 
 def _runs_since(facts: WorkloadFacts) -> Instant | None:
     attempt = facts.attempt
-    if attempt is None or attempt.finished is not None or facts.evicted or facts.waiting_since is not None:
+    if attempt is None or attempt.finished is not None or facts.waiting_since is not None:
         return None
     return attempt.admitted
 
