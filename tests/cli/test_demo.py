@@ -24,6 +24,7 @@ def runner() -> CliRunner:
     return CliRunner()
 
 
+@pytest.mark.long
 def test_it_ends_with_the_number_of_checks_and_exits_0(runner: CliRunner) -> None:
     result = runner.invoke(app, ["demo", SHORT])
     assert result.exit_code == 0, result.output
@@ -128,6 +129,7 @@ def test_files_and_the_series_of_snapshots_can_be_asked_about(
     assert data["walkthroughs"][0]["steps"][0]["asked"][0]["command"].endswith("--submit job.yaml")
 
 
+@pytest.mark.long
 def test_a_command_may_be_anybodys_and_name_plans_and_the_world_continues_after_it(
     runner: CliRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_plan_that_there_is_not_is_an_error(
     assert isinstance(runner.invoke(app, ["demo", "one"]).exception, LookupError)
 
 
+@pytest.mark.long
 def test_the_first_day_holds_and_the_page_about_it_shows_what_is_printed() -> None:
     steps = list(first_day.play(app))
     assert [check for step in steps for check in step.checks if not check.passed] == []

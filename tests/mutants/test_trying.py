@@ -93,6 +93,7 @@ def test_a_mutant_survives_what_passes_and_the_copy_is_whole_again(copy: Copy) -
     assert copy.try_mutant(Mutant(NAME, SOURCE), {ONE: 1, MANY: 1, EXAMPLE: 1}, timeout=60) is Outcome.SURVIVED
 
 
+@pytest.mark.long
 def test_an_endless_loop_ends(copy: Copy) -> None:
     endless = changed("while count < 0", "while count < 9**19")
     assert copy.try_mutant(endless, {ONE: -0.9}, timeout=60) is Outcome.TIMED_OUT  # after a second

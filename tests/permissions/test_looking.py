@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from taskgov_embedded.cluster.manifests import JobKind
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 LIVE = ("--cluster", "ml-cluster")
 ALONE = (*LIVE, "--stack", "")

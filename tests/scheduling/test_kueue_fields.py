@@ -7,12 +7,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from taskgov.scheduling import KueueModel, ManagerConfig
 from taskgov.scheduling.config import GATE_DEFAULTS
 from taskgov.scheduling.kueue_fields import KINDS, ROWS, Followed, row_of
 from taskgov.scheduling.kueue_gates import AS_BY_DEFAULT, WITHOUT_INFLUENCE
+from taskgov_embedded import yaml_text
 from tests.cluster.binaries import kueue_module
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def fields(module: Path) -> set[str]:
 
 def _fields(module: Path) -> Iterator[str]:
     for file in sorted((module / "config/components/crd/bases").glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())["spec"]
+        definition = yaml_text.read(file.read_text())["spec"]
         for version in definition["versions"]:
             yield from _leaves(version["schema"]["openAPIV3Schema"], definition["names"]["kind"])
 
