@@ -84,7 +84,7 @@ test-long: $(READY) ## Run the tests that take seconds each, most of them storie
 
 .PHONY: test-slow
 test-slow: $(READY) $(SAMCLI)/.ready $(SBOM_TOOLS)/.ready ## Run what needs the package index or other tools: `sam build`, the bill of materials
-	@$(BIN)/pytest --quiet -m slow $(ARGS)
+	@$(PYTEST) -m slow $(ARGS)
 
 .PHONY: test-faults
 test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in events; prove that it comes out right
@@ -140,7 +140,7 @@ test-local-invoke: $(READY) $(AWSCLI)/.ready $(SAMCLI)/.ready ## Run every funct
 .PHONY: test-walkthroughs
 test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (builds kubectl where there is none)
 	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
-	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --quiet -m walkthroughs tests/walkthroughs $(ARGS)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --numprocesses auto --quiet -m walkthroughs tests/walkthroughs $(ARGS)
 
 .PHONY: test-docs
 test-docs: $(READY) $(AWSCLI)/.ready ## Type the commands of every page with the AWS CLI and kubectl (builds kubectl where there is none)

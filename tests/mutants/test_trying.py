@@ -10,6 +10,8 @@ from tests.mutants.__main__ import main
 from tests.mutants.copies import PACKAGE, BrokenRunError, Copy, Outcome, this_python
 from tests.mutants.mutation import Mutant, Mutation
 
+pytestmark = pytest.mark.long
+
 SOURCE = '''"""A toy."""
 
 from functools import cache
@@ -93,7 +95,6 @@ def test_a_mutant_survives_what_passes_and_the_copy_is_whole_again(copy: Copy) -
     assert copy.try_mutant(Mutant(NAME, SOURCE), {ONE: 1, MANY: 1, EXAMPLE: 1}, timeout=60) is Outcome.SURVIVED
 
 
-@pytest.mark.long
 def test_an_endless_loop_ends(copy: Copy) -> None:
     endless = changed("while count < 0", "while count < 9**19")
     assert copy.try_mutant(endless, {ONE: -0.9}, timeout=60) is Outcome.TIMED_OUT  # after a second
