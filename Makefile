@@ -80,7 +80,7 @@ test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 
 .PHONY: test-long
 test-long: $(READY) ## Run the tests that take seconds each, most of them stories of the embedded stack
-	@$(PYTEST) -m "long and not ($(ELSEWHERE))" $(ARGS)
+	@$(PYTEST) --no-loadscope-reorder -m "long and not ($(ELSEWHERE))" $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) $(SAMCLI)/.ready $(SBOM_TOOLS)/.ready ## Run what needs the package index or other tools: `sam build`, the bill of materials
