@@ -51,8 +51,23 @@ def test_a_launch_time_that_cannot_be_read_holds_nothing_up() -> None:
     ]
 
 
+def test_a_launch_time_that_cannot_be_read_holds_nothing_up_beside_members_that_are_null() -> None:
+    odd = {
+        **NODE,
+        "LaunchTime": "soon",
+        "PrivateDnsHostname": None,
+        "InstanceStatus": {"Status": "Running", "Message": None},
+    }
+    assert listed({"ClusterNodeSummaries": [odd], "NextToken": None}) == [{**NODE, "LaunchTime": "soon"}]
+
+
 def test_members_that_are_null_are_left_out_as_by_botocore() -> None:
-    page = {"ClusterNodeSummaries": [{**NODE, "PrivateDnsHostname": None}]}
+    node = {name: value for name, value in NODE.items() if name != "LaunchTime"}  # a time stays a number here
+    page = {
+        "ClusterNodeSummaries": [
+            {**node, "PrivateDnsHostname": None, "InstanceStatus": {"Status": "Running", "Message": None}}
+        ]
+    }
     assert listed(page) == client_that_gets(page).list_cluster_nodes(ClusterName=CLUSTER_ARN)["ClusterNodeSummaries"]
 
 
