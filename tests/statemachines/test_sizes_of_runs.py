@@ -203,6 +203,7 @@ def test_the_record_that_the_machine_keeps_when_nothing_can_be_published_is_smal
     assert max(map(size, watched.items)) <= KEPT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_kept_of_one_that_dies_in_any_state_is_small(world: World, table: "DynamoDBClient", end: str) -> None:
     """Every quota was written by then, or is announced and not known whether written."""
