@@ -19,9 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
 from benchmarks.scenario import AIMS, GROWTH, KUEUE_NEEDS, SCENARIO
 from taskgov.bootstrap import ALLOCATIONS
 from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload
@@ -149,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(figures[0] if options.variant else figures, indent=2))
     else:
-        Console(width=200).print(_table(figures))
+        _print(figures)
     return 1 if any(f["decisions"] == "DIFFERENT" for f in figures) else 0
 
 
@@ -162,7 +159,10 @@ def _apart(variant: str, scenario: Path | None) -> dict[str, Any]:
     return figures
 
 
-def _table(figures: Sequence[Mapping[str, Any]]) -> Table:
+def _print(figures: Sequence[Mapping[str, Any]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - not in processes that are measured
+    from rich.table import Table  # noqa: PLC0415
+
     columns = {
         "variant": "variant",
         "workloads": "workloads",
@@ -182,7 +182,7 @@ def _table(figures: Sequence[Mapping[str, Any]]) -> Table:
     for row in figures:
         shown = [str(row[key])[:12] if key == "decisionsSha256" else str(row[key]) for key in columns]
         table.add_row(*shown, AIMS.get(row["variant"], ""), KUEUE_NEEDS.get(row["variant"], ""))
-    return table
+    Console(width=200).print(table)
 
 
 def _verdict(expected: Mapping[str, Any] | None, figures: Mapping[str, Any]) -> str:

@@ -26,11 +26,12 @@ from rich.table import Table
 
 from benchmarks.scale import futures, lockstep, models, writing
 from benchmarks.scale.measured import ALL, ON_A_CLUSTER, STARTS, Measured, figures
-from benchmarks.scale.rows import prepare
+from benchmarks.scale.rows import prepare, prepare_one_shape
 from benchmarks.scale.world import answers, sizes
 from taskgov.bootstrap import ALLOCATIONS
 
 REPEATS: Final = 3
+_PREPARE: Final = {"prepare": prepare, "prepare one shape": prepare_one_shape}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,11 +80,12 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
     of_model = [name for name in wanted if name in models.CASES]
     of_scenario = [name for name in wanted if name in lockstep.VARIANTS]
     starts = [name for name in wanted if name in STARTS]
+    one_shape = "plan_quotas: one shape" in wanted
     writes = any(name in writing.ROWS for name in wanted)
     full = {row: models.CASES[row][1] for row in of_model} | {row: futures.MOST for row in wanted if row == futures.ROW}
     numbers = {row: list(_numbers(number, scale)) for row, number in full.items()}
     numbers |= {row: list(_cohorts(lockstep.VARIANTS[row], scale)) for row in of_scenario}
-    of_a_size = len(of_cluster) + 2 * bool(of_cluster) + (writes and "plan_quotas" not in of_cluster)
+    of_a_size = len(of_cluster) + 2 * bool(of_cluster) + one_shape + (writes and "plan_quotas" not in of_cluster)
     steps = len(sizes(scale)) * of_a_size + len(starts) + sum(map(len, numbers.values()))
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("measuring", total=steps)
@@ -97,6 +99,8 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
         for size in sizes(scale) if of_cluster else ():
             with tempfile.TemporaryDirectory(prefix="taskgov-bench-") as folder:
                 apart("prepare", folder, size.teams)
+                if one_shape:
+                    apart("prepare one shape", folder, size.teams)
                 if writes and "plan_quotas" not in of_cluster:
                     apart("plan_quotas", folder, size.teams)
                 yardstick = apart("yardstick", folder, size.teams)["cpuSeconds"]
@@ -133,8 +137,8 @@ def _apart(row: str, folder: str, number: int) -> dict[str, float]:
 
 def _here(row: str, folder: Path, number: int) -> dict[str, float]:
     gc.set_threshold(ALLOCATIONS)  # as functions have it
-    if row == "prepare":
-        prepare(folder, number)
+    if row in _PREPARE:
+        _PREPARE[row](folder, number)
         return {}
     if row == "yardstick":
         return {"cpuSeconds": min(_parsing(folder) for _ in range(REPEATS))}

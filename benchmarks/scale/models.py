@@ -103,6 +103,7 @@ def measure(row: str, number: int) -> Figures:
         "cpuSeconds": spent,
         "yardstickSeconds": parsing,
         "cycles": len(rest.cycles),
+        "heads": sum(len(cycle.admitted) + len(cycle.waiting) for cycle in rest.cycles),
         "admitted": len(rest.admitted),
         "preempted": len(rest.preempted),
     }

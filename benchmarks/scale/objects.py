@@ -14,8 +14,10 @@ Item = dict[str, Any]
 TYPES: Final = (
     *(f"ml.g5.{size}xlarge" for size in ("", 2, 4, 8, 12, 16, 24, 48)),
     *(f"ml.g6.{size}xlarge" for size in ("", 2, 4, 8, 12, 16, 24, 48)),
-    *("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.p5en.48xlarge", "ml.trn1.32xlarge"),
+    *("ml.p4d.24xlarge", "ml.p4de.24xlarge", "ml.p5.48xlarge", "ml.p5en.48xlarge"),
 )
+"""All have GPUs, so that each job counts for its team's share. With Neuron devices too, of which few can be lent, these
+alone would decide a share: two teams with equal ones would preempt each other's GPU jobs forever, also in Kueue."""
 SINCE: Final = "2026-11-20T08:00:00Z"
 _TABLE: Final = InstanceTypeTable()
 _ALLOCATABLE: Final = {"cpu": "191450m", "memory": "2063190Mi", "ephemeral-storage": "94284Mi", "pods": "100"}

@@ -23,11 +23,21 @@ TEAMS: Final = "teams.out"
 PLAN: Final = "plan.out"
 
 
-def prepare(folder: Path, teams: int) -> None:
+ONE_SHAPE: Final = "one-shape"
+"""The folder with the world whose queues have one shape of jobs each, below that of the world."""
+
+
+def prepare(folder: Path, teams: int, *, one_shape: bool = False) -> None:
     """Write the answers of a world into the folder, and what a run's first step makes of them."""
-    write_world(folder, Size(teams))
+    write_world(folder, Size(teams), one_shape=one_shape)
     (folder / TEAMS).write_text(str(teams))
     (folder / SNAPSHOT).write_bytes(_stored_snapshot(Cluster.of(folder)))
+
+
+def prepare_one_shape(folder: Path, teams: int) -> None:
+    """Write the world whose queues have one shape of jobs each below the folder."""
+    (folder / ONE_SHAPE).mkdir()
+    prepare(folder / ONE_SHAPE, teams, one_shape=True)
 
 
 def read_snapshot(folder: Path) -> Figures:
@@ -39,7 +49,8 @@ def read_snapshot(folder: Path) -> Figures:
 
 def plan_quotas(folder: Path) -> Figures:
     """Plan from the stored snapshot, with prediction, and store the plan, which the rows of its writes read."""
-    from taskgov.contracts.steps import PlanQuotasRequest  # noqa: PLC0415 - each row imports what its function does
+    from taskgov.allocation.codec import plan_from_json  # noqa: PLC0415 - each row imports what its function does
+    from taskgov.contracts.steps import PlanQuotasRequest  # noqa: PLC0415
     from taskgov.services.plan_quotas import PlanQuotas  # noqa: PLC0415
 
     cluster = Cluster.of(folder)
@@ -56,7 +67,12 @@ def plan_quotas(folder: Path) -> Figures:
     figures = measured(plan)
     body = cluster.documents.get(stored[0])
     (folder / PLAN).write_bytes(body)
-    return {**figures, "planBytes": len(body)}
+    return {**figures, "planBytes": len(body), "complete": plan_from_json(body).prediction.is_complete}
+
+
+def plan_one_shape(folder: Path) -> Figures:
+    """Plan for the world whose queues have one shape of jobs each."""
+    return plan_quotas(folder / ONE_SHAPE)
 
 
 def publish_usage(folder: Path) -> Figures:
@@ -198,6 +214,7 @@ def what_if(folder: Path) -> Figures:
 ON_A_CLUSTER: Final[dict[str, Row]] = {
     "read_snapshot": read_snapshot,
     "plan_quotas": plan_quotas,
+    "plan_quotas: one shape": plan_one_shape,
     "publish_usage": publish_usage,
     "estimate_starts": estimate_starts,
     "audit_cluster": audit_cluster,

@@ -3,12 +3,16 @@
 Full size is 1,000 teams, 20 instance types, 10,000 nodes, 50,000 workloads (half of them waiting) and 15 rows a team;
 every quota is to change. The cluster is at rest: half of the teams borrow what the other half leaves idle, up to their
 limits, and nothing that waits would start or preempt before a quota changes. Queues are deep and have few shapes of
-jobs.
+jobs. Who starts and who is preempted by a plan depends on the order of its writes.
+
+With `one_shape` nobody borrows yet, and all that waits in a queue is alike: a team's jobs start on what it is given and
+may borrow, which is enough for all, so that every order of writes ends in the same way.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -63,16 +67,17 @@ def sizes(scale: float) -> tuple[Size, ...]:
     return tuple(Size(max(largest // part, 2)) for part in (8, 4, 2, 1))
 
 
-def write_world(folder: Path, size: Size) -> None:
+def write_world(folder: Path, size: Size, *, one_shape: bool = False) -> None:
     """Write every answer of the cluster's APIs, a file for each page, and the policy document."""
+    jobs = partial(_jobs, size.teams, one_shape=one_shape)
     quotas = [_quota(number) for number in range(size.teams)]
     table = InstanceTypeTable()
     models = [ComputeQuota.model_validate(quota) for quota in quotas]
-    objects = rendered_objects(models, by_queue(_jobs(size.teams)), table)
+    objects = rendered_objects(models, by_queue(jobs()), table)
     _pages(folder, "nodes", map(node, range(size.nodes)), PAGE, "items")
     for plural, items in objects.items():
         _pages(folder, plural, items, PAGE, "items")
-    _pages(folder, "workloads", _jobs(size.teams), PAGE, "items")
+    _pages(folder, "workloads", jobs(), PAGE, "items")
     _pages(folder, "ListComputeQuotas", quotas, SAGEMAKER_PAGE, "ComputeQuotaSummaries")
     _pages(folder, "ListClusterNodes", map(_machine, range(size.nodes)), SAGEMAKER_PAGE, "ClusterNodeSummaries")
     _pages(folder, "ListClusterSchedulerConfigs", [_POLICY], SAGEMAKER_PAGE, "ClusterSchedulerConfigSummaries")
@@ -81,7 +86,7 @@ def write_world(folder: Path, size: Size) -> None:
     _put(folder, "ListClusters-0", {"ClusterSummaries": [_CLUSTER]})
     _put(folder, "ListTags-0", {"Tags": []})
     (folder / "policy.yaml").write_text(_document(size.teams))
-    (folder / WATCHED).write_bytes(b"".join(_changes(size.teams)))
+    (folder / WATCHED).write_bytes(b"".join(_changes(jobs())))
 
 
 def rows_today(number: int) -> Iterator[Item]:
@@ -151,9 +156,9 @@ def _held(number: int) -> dict[str, int]:
     return {_type(number, place): 2 for place in range(0, ROWS, 3) if _borrows(number, place)}
 
 
-def _jobs(teams: int) -> Iterator[Item]:
+def _jobs(teams: int, *, one_shape: bool) -> Iterator[Item]:
     for number in range(teams):
-        team, held = f"team-{number}", _held(number)
+        team, held = f"team-{number}", {} if one_shape else _held(number)
         running = [instance_type for instance_type, count in held.items() for _ in range(count)]
         for index, instance_type in enumerate(running):
             yield job(team, index, instance_type, whole=1, admitted=True)
@@ -161,7 +166,9 @@ def _jobs(teams: int) -> Iterator[Item]:
             yield job(team, index, _type(number, 1 + 3 * (index % 5)), whole=0, admitted=True)
         for index in range(JOBS // 2, JOBS):
             place = index % 5 * 3
-            if index % 2:
+            if one_shape:
+                yield job(team, index, _type(number, 1), whole=1, admitted=False)
+            elif index % 2:
                 # Whole instances of a type that the team will have, and has not yet.
                 yield job(team, index, _type(number, place + 1), whole=1, admitted=False)
             else:
@@ -170,9 +177,9 @@ def _jobs(teams: int) -> Iterator[Item]:
                 yield job(team, index, _type(number, place), whole=wanted, admitted=False)
 
 
-def _changes(teams: int) -> Iterator[bytes]:
+def _changes(jobs: Iterator[Item]) -> Iterator[bytes]:
     """Give what a watch tells of a minute in which some workloads changed, and the bookmark after it."""
-    for number, item in enumerate(islice(_jobs(teams), CHANGED), int(VERSION) + 1):
+    for number, item in enumerate(islice(jobs, CHANGED), int(VERSION) + 1):
         yield _event("MODIFIED", {**item, "metadata": {**item["metadata"], "resourceVersion": str(number)}})
     yield _event("BOOKMARK", {"metadata": {"resourceVersion": VERSION_AFTER}})
 

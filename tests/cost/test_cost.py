@@ -57,6 +57,7 @@ def test_the_page_shows_what_the_counts_and_prices_come_to() -> None:
     assert_section(PAGE, "full-size", full_size_section(KEPT, GIVEN))
 
 
+@pytest.mark.long
 def test_what_was_counted_for_the_smallest_cluster_is_what_the_stack_asks_for_today() -> None:
     """To a twentieth of the bill, so that the page stays true; beyond it: `make cost ARGS=--measure`."""
     nodes = min(TEAMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling import KueueModel, ManagerConfig, PodSet, Workload, instant
@@ -181,3 +182,15 @@ def test_a_search_that_goes_round_for_ever_lets_time_pass() -> None:
     timeline = simulation.run()
     assert _told(timeline) == [(0.0, "admitted", "long"), (0.0, "admitted", "short"), (10.0, "admitted", "both")]
     assert timeline.idle_cycles >= 2
+
+
+def test_a_planned_arrival_takes_little_memory() -> None:
+    """A trace is planned as a whole: tens of thousands of arrivals wait in the agenda."""
+    simulation, number = Simulation(KueueModel()), 1_000
+    jobs = [_job(f"job-{n}", "q", 1) for n in range(number)]
+    tracemalloc.start()
+    for n, job in enumerate(jobs):
+        simulation.arrive(job, n * SECOND, SECOND)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken <= 500 * number

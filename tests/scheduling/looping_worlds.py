@@ -1,4 +1,4 @@
-"""The two smallest worlds in which workloads preempt one another forever, by Kueue's own rules."""
+"""The smallest worlds in which workloads preempt one another forever, by Kueue's own rules."""
 
 from __future__ import annotations
 
@@ -39,3 +39,21 @@ def weight_zero() -> KueueModel:
     settle(world, NOW)
     world.load([a_job("big", "b", cpu="5", second=0), a_job("huge", "b", cpu="5", priority=1, second=0)])
     return world
+
+
+def equal_shares() -> KueueModel:
+    """Build two teams whose shares are equal, as `chip` decides them, whoever of them has the `cpu` that is left.
+
+    `older` starts first, and `newer` may take its place: a share that is at most that of its victim's queue allows it.
+    """
+    nothing = {"gpu": {"cpu": "0", "chip": "0"}}
+    return a_world(
+        a_queue("lender", cohort="pool", flavors={"gpu": {"cpu": "8", "chip": "2"}}),
+        a_queue("a", cohort="pool", flavors=nothing, preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "10"}),
+        a_queue("b", cohort="pool", flavors=nothing, preemption=HYPERPOD_PREEMPTION, fairSharing={"weight": "10"}),
+        *(a_job(f"chip-of-{team}", team, requests={"chip": "1"}) for team in "ab"),
+        a_job("own", "lender", requests={"cpu": "7"}),
+        a_job("older", "a", second=1),
+        a_job("newer", "b", second=2),
+        fair_sharing=True,
+    )

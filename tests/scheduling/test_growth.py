@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.scale import models
+from benchmarks.scale.measured import AIMS
 from taskgov.scheduling import KueueModel, ManagerConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 pytestmark = pytest.mark.slow
 
@@ -29,26 +30,32 @@ def _calls(work: Callable[[], object]) -> int:
     return calls
 
 
-def _calls_a_cycle(row: str, number: int) -> float:
-    figures: dict[str, float] = {}
-    calls = _calls(lambda: figures.update(models.measure(row, number)))
-    return calls / max(figures["cycles"], 1)
+SIZES = {
+    "model: shapes that do not fit": 100,
+    "model: queues with fair sharing": 20,
+    "model: deep trees": 16,
+    "model: flavors": 20,
+    "model: victims": 200,
+}
+"""Row -> the smaller of two sizes; the larger one is four times that."""
 
 
-@pytest.mark.parametrize(
-    ("row", "number", "aim"),
-    [
-        ("model: shapes that do not fit", 100, 1.25),
-        ("model: queues with fair sharing", 20, 1.25),
-        ("model: deep trees", 16, 1.25),
-        ("model: flavors", 20, 1.25),
-        ("model: victims", 200, 1.25),
-    ],
-)
-def test_a_cycle_grows_no_faster_than_the_aim(row: str, number: int, aim: float) -> None:
-    """A cycle looks at one head of each queue, so that it may grow as the number of queues does."""
-    smallest, largest = _calls_a_cycle(row, number), _calls_a_cycle(row, 4 * number)
-    assert math.log(largest / smallest, 4) <= aim
+@pytest.mark.parametrize("row", models.CASES)
+def test_work_grows_no_faster_than_the_aim(row: str) -> None:
+    """All of it until the queues rest, or as fast as the heads that Kueue considers, where these grow faster.
+
+    The code of before fails it: the exponents of shapes and queues were 1.8 and 2.2.
+    """
+
+    def work(number: int) -> tuple[int, float]:
+        found: list[Mapping[str, float]] = []
+        return _calls(lambda: found.append(models.measure(row, number))), found[0]["heads"]
+
+    models.measure(row, 8)  # imports modules
+    (smaller, fewer), (larger, more) = work(SIZES[row]), work(4 * SIZES[row])
+    aim = AIMS[row].exponent
+    assert aim is not None
+    assert math.log(larger / smaller, 4) <= max(aim, math.log(more / fewer, 4) + 0.05)
 
 
 def _labelled(number: int) -> list[Item]:

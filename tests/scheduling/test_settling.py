@@ -5,7 +5,7 @@ from __future__ import annotations
 from taskgov.scheduling import Budget, settle
 from taskgov_explain.simulation import Simulation
 from tests.scheduling.builders import HYPERPOD_PREEMPTION, NOW, a_job, a_queue, a_running_job, a_world
-from tests.scheduling.looping_worlds import mixed_sizes, weight_zero
+from tests.scheduling.looping_worlds import equal_shares, mixed_sizes, weight_zero
 
 SECOND = 1_000_000
 
@@ -61,6 +61,10 @@ def test_workloads_that_preempt_one_another_for_ever_are_named() -> None:
 
 def test_priorities_and_sizes_alone_can_go_round_without_fair_sharing() -> None:
     assert settle(mixed_sizes(), NOW).loop == ("default/big", "default/own", "default/rich")
+
+
+def test_jobs_of_one_size_can_go_round_where_another_resource_makes_shares_equal() -> None:
+    assert settle(equal_shares(), NOW).loop == ("default/older",)
 
 
 def test_a_simulation_stops_at_such_a_loop_and_says_so() -> None:

@@ -27,7 +27,8 @@ _SUSPICIOUS: Final = 5
 _COMPLETION, _CHANGE, _REQUEUE = range(3)
 """What comes first among things due at one moment."""
 
-Action = Callable[[Instant], bool]
+Action = Callable[[Instant], object]
+"""What is done at a moment; true if anything happened."""
 _Given = Workload | Mapping[str, Any]
 
 
@@ -117,7 +118,11 @@ class Simulation:
         """Do everything due: completions, then arrivals and changes, then requeues, then cycles."""
         happened = False
         while self._agenda and self._agenda[0][0] == now:
-            happened = heappop(self._agenda)[3](now) or happened
+            _, order, _, action = heappop(self._agenda)
+            if order == _CHANGE:  # it comes from outside: all earlier states are new
+                self._outstanding -= 1
+                self._news()
+            happened |= bool(action(now)) or order == _CHANGE
         if not happened:
             return
         self.timeline.instants += 1
@@ -177,7 +182,7 @@ class Simulation:
             self.world.finish_eviction(stopped, now)
             self._plan_return()
 
-    # Actions: each says whether anything happened
+    # Actions
 
     def _submit(self, workload: _Given, run_time: int, remaining: int | None, now: Instant) -> None:
         if isinstance(workload, Workload):
@@ -248,17 +253,10 @@ class Simulation:
         if workload in self._run_times:
             self._schedule(now + self._run_times[workload], _COMPLETION, partial(self._finish, workload, started))
 
-    def _plan(self, at: Instant | str, change: Callable[[Instant], None]) -> None:
-        """Plan something from outside: it makes all earlier states new."""
-
-        def act(now: Instant) -> bool:
-            self._outstanding -= 1
-            self._news()
-            change(now)
-            return True
-
+    def _plan(self, at: Instant | str, change: Action) -> None:
+        """Plan something from outside."""
         self._outstanding += 1
-        self._schedule(_moment(at), _CHANGE, act)
+        self._schedule(_moment(at), _CHANGE, change)
 
     def _schedule(self, at: Instant, order: int, action: Action) -> None:
         self._number += 1
