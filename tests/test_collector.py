@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from taskgov.collector import collector_paused
+from taskgov.collector import collect_recent, collector_paused
 from taskgov.contracts.steps import PublishUsageRequest, ReadSnapshotRequest
 from taskgov.ports import ClusterAccess
 from taskgov.services.read_snapshot import ReadSnapshot
@@ -94,3 +94,16 @@ def test_it_is_paused_while_a_cluster_is_read_and_cycles_are_freed_afterwards(
     gc.collect(0)
     assert (kubernetes.was_on, gc.isenabled()) == ([False], True)
     assert [cycle() for cycle in kubernetes.left] == [None]
+
+
+def test_cycles_that_were_made_lately_are_freed_while_it_is_paused() -> None:
+    class Node:
+        me: object = None
+
+    with collector_paused():
+        node = Node()
+        node.me, gone = node, ref(node)
+        del node
+        assert gone() is not None
+        collect_recent()
+        assert gone() is None

@@ -23,6 +23,7 @@ from taskgov.allocation.effects import Loss, Losses, effects_of, gpus_of
 from taskgov.allocation.plan import AT_RISK, Prediction
 from taskgov.allocation.projection import Projection
 from taskgov.allocation.uncertain import may_be_preempted, not_followed
+from taskgov.collector import collect_recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,6 +166,7 @@ class Player:
         self, states: Iterable[State], portions: Sequence[Sequence[Change]], number: int, losses: Losses
     ) -> list[State]:
         ends: list[State] = []
+        collect_recent()  # each play has a model of its own, which is full of cycles
         for state in states:
             end = state
             for portion in portions:
