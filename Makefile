@@ -69,17 +69,22 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 	@mkdir -p build
 	@$(BIN)/taskgov smoke --embedded --report build/smoke.json $(ARGS)
 
-# What `make test` runs: everything that has no target of its own. A file stays in one process, which opens its world once.
-FAST := not slow and not faults and not faults_deep and not mass_loss and not cluster and not browser and not fuzz and not walkthroughs and not lint and not plots and not focus and not estimates
+# What has a target of its own. A file stays in one process, which opens its world once.
+ELSEWHERE := slow or faults or faults_deep or mass_loss or cluster or browser or fuzz or walkthroughs or lint or plots or focus or estimates
+PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 	@echo "Running the tests ..."
-	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" $(ARGS)
+	@$(PYTEST) -m "not (long or $(ELSEWHERE))" $(ARGS)
+
+.PHONY: test-long
+test-long: $(READY) ## Run the tests that take seconds each, most of them stories of the embedded stack
+	@$(PYTEST) --no-loadscope-reorder -m "long and not ($(ELSEWHERE))" $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) $(SAMCLI)/.ready $(SBOM_TOOLS)/.ready ## Run what needs the package index or other tools: `sam build`, the bill of materials
-	@$(BIN)/pytest --quiet -m slow $(ARGS)
+	@$(PYTEST) -m slow $(ARGS)
 
 .PHONY: test-faults
 test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in events; prove that it comes out right
@@ -135,7 +140,7 @@ test-local-invoke: $(READY) $(AWSCLI)/.ready $(SAMCLI)/.ready ## Run every funct
 .PHONY: test-walkthroughs
 test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs with the AWS CLI and kubectl (builds kubectl where there is none)
 	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
-	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --quiet -m walkthroughs tests/walkthroughs $(ARGS)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --numprocesses auto --quiet -m walkthroughs tests/walkthroughs $(ARGS)
 
 .PHONY: test-docs
 test-docs: $(READY) $(AWSCLI)/.ready ## Type the commands of every page with the AWS CLI and kubectl (builds kubectl where there is none)
@@ -143,8 +148,8 @@ test-docs: $(READY) $(AWSCLI)/.ready ## Type the commands of every page with the
 	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --quiet -m walkthroughs tests/typed $(ARGS)
 
 .PHONY: coverage
-coverage: $(READY) ## Run the tests and show what they do not reach
-	@$(BIN)/pytest --numprocesses auto --dist loadfile --quiet -m "$(FAST)" --cov --cov-report=term:skip-covered $(ARGS)
+coverage: $(READY) ## Run the tests, the long ones too, and show what they do not reach
+	@$(PYTEST) -m "not ($(ELSEWHERE))" --cov --cov-report=term:skip-covered $(ARGS)
 
 PROSE := .venv-prose
 .PHONY: lint

@@ -30,11 +30,12 @@ RECORD_BYTES: Final = 7_500
 UNIT: Final = 4096
 """Bytes of a consistent read request unit."""
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "minute": ("PublishUsageFunction",),
-    "look": ("ReadSnapshotFunction", "PlanQuotasFunction", "PublishUsageFunction"),
-    "audit": ("AuditClusterFunction",),
+    "minute": ("publish_usage",),
+    "starts": ("estimate_starts",),
+    "look": ("read_snapshot", "plan_quotas", "end_of_run"),
+    "audit": ("audit_cluster",),
 }
-"""Activity -> the functions whose work grows with the cluster."""
+"""Activity -> the rows of the functions whose work grows with the cluster. That of `starts` is the most it takes."""
 
 
 def full_size_amounts(
@@ -48,11 +49,11 @@ def full_size_amounts(
     found = amounts(large, given.assumed)
     found["custom_metrics"] = DEFAULT_LIMIT
     found["log_gb"] += often["minute"] * (LOG_BYTES - measured.activities["minute"].log_bytes) / 1e9
-    of_function = {fit.function: fit for fit in fits(kept.values(), functions)}
+    of_row = {fit.row: fit for fit in fits(kept.values(), functions)}
     for activity, names in PARTS.items():
         for name in names:
-            fit = of_function[name]
-            requests = _at_full_size(kept[fit.row], "requests")
+            fit = of_row[name]
+            requests = _at_full_size(kept[name], "requests")
             waited = requests * given.assumed["milliseconds_per_request"] / 1000
             most = fit.seconds_left if fit.seconds is None else fit.seconds
             worked = most / min(1, fit.memory / WHOLE_PROCESSOR_MB)
@@ -60,6 +61,7 @@ def full_size_amounts(
             found["lambda_gb_seconds"] += times * (waited + worked) * fit.memory / 1024
     records = FULL * RECORD_BYTES / UNIT
     found["dynamodb_reads"] += (often["minute"] + looks) * records + looks * FULL
+    found["s3_puts"] += (looks + often["audit"]) * FULL  # the page of each team
     stored = {
         "snapshots": looks * SNAPSHOT_BYTES,
         "plans": looks * _at_full_size(kept["plan_quotas"], "planBytes"),

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.scale import lockstep, models, writing
+from benchmarks.scale import futures, lockstep, models, writing
 from benchmarks.scale.measured import ALL, ON_A_CLUSTER, STARTS, Measured, figures
 from benchmarks.scale.rows import prepare, prepare_one_shape
 from benchmarks.scale.world import answers, sizes
@@ -82,7 +82,8 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
     starts = [name for name in wanted if name in STARTS]
     one_shape = "plan_quotas: one shape" in wanted
     writes = any(name in writing.ROWS for name in wanted)
-    numbers = {row: list(_numbers(models.CASES[row][1], scale)) for row in of_model}
+    full = {row: models.CASES[row][1] for row in of_model} | {row: futures.MOST for row in wanted if row == futures.ROW}
+    numbers = {row: list(_numbers(number, scale)) for row, number in full.items()}
     numbers |= {row: list(_cohorts(lockstep.VARIANTS[row], scale)) for row in of_scenario}
     of_a_size = len(of_cluster) + 2 * bool(of_cluster) + one_shape + (writes and "plan_quotas" not in of_cluster)
     steps = len(sizes(scale)) * of_a_size + len(starts) + sum(map(len, numbers.values()))
@@ -145,7 +146,10 @@ def _here(row: str, folder: Path, number: int) -> dict[str, float]:
         return _start(STARTS[row])
     if row in lockstep.VARIANTS:
         return lockstep.measure(row, number)
-    figures = models.measure(row, number) if row in models.CASES else ON_A_CLUSTER[row](folder)
+    if row in models.CASES:
+        figures = models.measure(row, number)
+    else:
+        figures = futures.measure(number) if row == futures.ROW else ON_A_CLUSTER[row](folder)
     return {**figures, "rssMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 

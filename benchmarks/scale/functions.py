@@ -15,19 +15,22 @@ FULL: Final = 1000
 WHOLE_PROCESSOR_MB: Final = 1769
 OF_TIMEOUT, OF_MEMORY = 0.6, 0.75
 """The parts of a function's timeout and memory that its row may take at full size."""
-ROW_OF: Final[Mapping[str, str]] = {
-    "ReadSnapshotFunction": "read_snapshot",
-    "PlanQuotasFunction": "plan_quotas",
-    "ApplyChangeFunction": "apply_change",
-    "VerifyPlanFunction": "verify_plan",
-    "PublishUsageFunction": "publish_usage",
-    "AuditClusterFunction": "audit_cluster",
+FUNCTION_OF: Final[Mapping[str, str]] = {
+    "read_snapshot": "ReadSnapshotFunction",
+    "plan_quotas": "PlanQuotasFunction",
+    "apply_change": "ApplyChangeFunction",
+    "verify_plan": "VerifyPlanFunction",
+    "publish_usage": "PublishUsageFunction",
+    "end_of_run": "PublishUsageFunction",
+    "estimate_starts": "EstimateStartsFunction",
+    "futures": "EstimateStartsFunction",
+    "audit_cluster": "AuditClusterFunction",
 }
-"""Function -> the row that does its work on a cluster. The other two take one event or order, of any cluster."""
+"""Row -> the function whose work on a cluster it does. The other two take one event or order, of any cluster."""
 
 
-BUDGETED: Final = frozenset({"plan_quotas", "audit_cluster"})
-"""Rows that play the scheduling model within a budget of steps: below it they grow faster than beyond it.
+BUDGETED: Final = frozenset({"plan_quotas", "audit_cluster", "futures"})
+"""Rows that play the scheduling model within a budget of steps or time: below it they grow faster than beyond it.
 
 So what they take at a small size says nothing about full size, and is not extrapolated.
 """
@@ -66,9 +69,9 @@ class Fit:
 
 
 def fits(rows: Iterable[Row], functions: Mapping[str, Mapping[str, Any]]) -> Iterator[Fit]:
-    """Give the fit of each function whose row was measured; `functions` are their properties, by logical id."""
+    """Give the fit of each row of a function that was measured; `functions` are their properties, by logical id."""
     by_name = {row["row"]: row for row in rows}
-    for function, name in ROW_OF.items():
+    for name, function in FUNCTION_OF.items():
         if name not in by_name:
             continue
         properties, row = functions[function], by_name[name]
@@ -101,13 +104,13 @@ def _memory_at_full_size(row: Row) -> float:
 def function_table(found: Iterable[Fit]) -> str:
     """Return the table of the page."""
     lines = [
-        "| function | memory, timeout | CPU s at full size | may take | MiB at full size | may take |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| function | row | memory, timeout | CPU s at full size | may take | MiB at full size | may take |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for fit in found:
         time = f"{_said(fit, fit.seconds)} | {fit.seconds_left:.0f}"
         memory = f"{_said(fit, fit.mebibytes)} | {fit.mebibytes_left:,.0f}"
-        lines.append(f"| `{fit.function}` | {fit.memory:,} MB, {fit.timeout} s | {time} | {memory} |")
+        lines.append(f"| `{fit.function}` | `{fit.row}` | {fit.memory:,} MB, {fit.timeout} s | {time} | {memory} |")
     return "\n".join(lines)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from benchmarks.scale import lockstep, models, rows, writing
+from benchmarks.scale import futures, lockstep, models, rows, writing
 
 STARTS: Final[Mapping[str, list[str]]] = {"taskgov --help": ["--help"], "taskgov status -s": ["status", "-s"]}
 """Row -> the arguments of the command that is started."""
 ON_A_CLUSTER: Final[Mapping[str, rows.Row]] = {**rows.ON_A_CLUSTER, **writing.ROWS}
 """Rows that are measured on the answers in a folder."""
-ALL: Final = (*ON_A_CLUSTER, *models.CASES, *lockstep.VARIANTS, *STARTS)
+ALL: Final = (*ON_A_CLUSTER, futures.ROW, *models.CASES, *lockstep.VARIANTS, *STARTS)
 """Every row, in the order of the table."""
 KNOWN: Final = frozenset({"cpuSeconds", "rssMiB", "yardstickSeconds"})
 """Figures of a measurement; all others are counts."""
@@ -30,8 +30,10 @@ AIMS: Final[Mapping[str, Aim]] = {
     "plan_quotas": Aim(8, 1200, 1.2),
     "plan_quotas: one shape": Aim(8, 1200, 1.2),
     "publish_usage": Aim(1, None, 1.1),
+    "estimate_starts": Aim(exponent=1.1),
     "apply_change": Aim(exponent=1.1),
     "verify_plan": Aim(exponent=1.1),
+    "end_of_run": Aim(exponent=1.1),
     "audit_cluster": Aim(12, None, 1.2),
     "status": Aim(1.5, None, 1.2),
     "explain": Aim(2, None, 1.2),

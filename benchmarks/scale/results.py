@@ -25,13 +25,15 @@ Row = Mapping[str, Any]
 
 
 def facts(scale: float) -> dict[str, Any]:
-    """Return what figures depend on besides the row: scale, commit, day, Python and processor."""
+    """Return what figures depend on besides the row: scale, commit, day, Python and the machine."""
     return {
         "scale": scale,
         "commit": _commit(),
         "date": f"{datetime.now(tz=UTC):%Y-%m-%d}",
         "python": platform.python_version(),
         "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memoryGiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
     }
 
 
@@ -76,17 +78,23 @@ def page_table(rows: Sequence[Row]) -> str:
 
 def _measured_on(rows: Sequence[Row]) -> list[str]:
     """Say on what rows were measured, a line for each machine and scale."""
-    found: dict[tuple[Any, ...], list[str]] = {}
+    found: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault((row["date"], row["commit"], row["python"], row["processor"], row["scale"]), []).append(
-            row["row"]
-        )
+        when = f"scale {row['scale']:g}, {row['date']}, commit {row['commit']}"
+        about = f"{when}, Python {row['python']}, {_machine(row)}"
+        found.setdefault(about, []).append(row["row"])
     lines = []
-    for (date, commit, python, processor, scale), names in found.items():
+    for about, names in found.items():
         which = "All rows" if len(found) == 1 else ", ".join(f"`{name}`" for name in names)
-        text = f"* {which}: scale {scale:g}, {date}, commit {commit}, Python {python}, {processor}."
+        text = f"* {which}: {about}."
         lines += textwrap.wrap(text, PAGE_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
     return lines
+
+
+def _machine(row: Row) -> str:
+    """Name the machine; rows of earlier releases do not say how large it was."""
+    size = f", {row['cores']} cores, {row['memoryGiB']:g} GiB" if "cores" in row else ""
+    return f"{row['processor']}{size}"
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -11,7 +11,8 @@ from time import monotonic, process_time
 from typing import Any, Final
 
 from benchmarks.scale.serving import REQUESTS, Cluster
-from benchmarks.scale.world import ARN, Size, write_world
+from benchmarks.scale.world import ARN, EKS_ARN, NAME, Size, write_world
+from taskgov.ports import ClusterAccess
 
 Figures = dict[str, float]
 Row = Callable[[Path], Figures]
@@ -76,8 +77,24 @@ def plan_one_shape(folder: Path) -> Figures:
 
 def publish_usage(folder: Path) -> Figures:
     """Publish as the schedule does: the second minute, in which a hundred workloads changed since the first one."""
-    from taskgov.adapters.metrics import EmbeddedMetrics  # noqa: PLC0415
-    from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415
+    from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415 - as above
+
+    cluster = Cluster.of(folder)
+    publish = publishing(cluster)
+
+    def minute() -> Figures:
+        log, done = publish(PublishUsageRequest.parse({}))
+        read = re.findall(r'"objectsRead": ?(\d+)', log)
+        return {"published": done.published, "logBytes": len(log), "workloadsRead": sum(map(int, read))}
+
+    minute()
+    cluster.clock.at += timedelta(minutes=1)
+    return measured(minute)
+
+
+def publishing(cluster: Cluster) -> Callable[[Any], tuple[str, Any]]:
+    """Return what calls `publish_usage`, and returns its log and its answer; a failure that it reports is raised."""
+    from taskgov.adapters.metrics import EmbeddedMetrics  # noqa: PLC0415 - as above
     from taskgov.services.keep_work import KeepWork  # noqa: PLC0415
     from taskgov.services.publish_usage import PublishUsage  # noqa: PLC0415
     from taskgov.services.series_cap import SeriesCap  # noqa: PLC0415
@@ -85,9 +102,13 @@ def publish_usage(folder: Path) -> Figures:
     from tests.support.memory import RecordingBus, RecordingFailures, RecordingNotices, RecordingTopics  # noqa: PLC0415
 
     os.environ.setdefault("POWERTOOLS_METRICS_NAMESPACE", "taskgov")
-    cluster, bus, failures = Cluster.of(folder), RecordingBus(), RecordingFailures()
-    meter = EmbeddedMetrics()
-    tell = TellTeams(cluster.documents, cluster.state, bus, RecordingTopics(), cluster.clock)
+    bus, failures, meter = RecordingBus(), RecordingFailures(), EmbeddedMetrics()
+
+    def write_pages(snapshot: Any) -> None:
+        from taskgov.services.team_pages import TeamPages  # noqa: PLC0415 - a minute does not need it
+
+        TeamPages(cluster.documents, failures).write(snapshot)
+
     use_case = PublishUsage(
         take_snapshot=cluster.take_snapshot(),
         backends=cluster.backends(),
@@ -99,24 +120,52 @@ def publish_usage(folder: Path) -> Figures:
         clock=cluster.clock,
         failures=failures,
         governed=lambda: lambda _name: True,
-        tell_teams=tell,
+        tell_teams=TellTeams(cluster.documents, cluster.state, bus, RecordingTopics(), cluster.clock),
         follow_workloads=cluster.follow_workloads(meter),
         keep_work=KeepWork(cluster.documents, failures, timedelta(minutes=1)),
-        write_pages=lambda _: None,
+        write_pages=write_pages,
         cap=SeriesCap(cluster.documents, failures),
     )
 
-    def minute() -> Figures:
+    def publish(request: Any) -> tuple[str, Any]:
         with contextlib.redirect_stdout(io.StringIO()) as log:
-            done = use_case(PublishUsageRequest.parse({}))
+            done = use_case(request)
         if failures.reported:
             raise RuntimeError(failures.reported)
-        read = re.findall(r'"objectsRead": ?(\d+)', log.getvalue())
-        return {"published": done.published, "logBytes": len(log.getvalue()), "workloadsRead": sum(map(int, read))}
+        return log.getvalue(), done
 
-    minute()
+    return publish
+
+
+def estimate_starts(folder: Path) -> Figures:
+    """Look at the queue as the schedule does, where no measurement is known: all workloads are listed."""
+    cluster = Cluster.of(folder)
+    return measured(lambda: estimated(cluster))
+
+
+def estimate_starts_after_a_minute(folder: Path) -> Figures:
+    """Look at the queue a minute after a measurement, which knows how many workloads wait or run."""
+    from tests.support.memory import RecordingMeter  # noqa: PLC0415 - as above
+
+    cluster = Cluster.of(folder)
+    cluster.follow_workloads(RecordingMeter())(NAME, ClusterAccess(EKS_ARN))
     cluster.clock.at += timedelta(minutes=1)
-    return measured(minute)
+    return measured(lambda: estimated(cluster))
+
+
+def estimated(cluster: Cluster) -> Figures:
+    """Estimate the starts of all jobs that wait."""
+    from taskgov.contracts.steps import EstimateStartsRequest  # noqa: PLC0415 - as above
+    from taskgov.services.estimate_starts import EstimateStarts  # noqa: PLC0415
+    from taskgov.services.work_record import RecordedWork  # noqa: PLC0415
+    from tests.support.memory import RecordingFailures  # noqa: PLC0415
+
+    documents, failures = cluster.documents, RecordingFailures()
+    use_case = EstimateStarts(cluster.read_queue(), documents, RecordedWork(documents), failures, process_time, 180)
+    done = use_case(EstimateStartsRequest(cluster_arn=ARN))
+    if failures.reported:
+        raise RuntimeError(failures.reported)
+    return {"waiting": done.waiting, "estimated": done.estimated, "futures": done.futures}
 
 
 def audit_cluster(folder: Path) -> Figures:
@@ -167,6 +216,7 @@ ON_A_CLUSTER: Final[dict[str, Row]] = {
     "plan_quotas": plan_quotas,
     "plan_quotas: one shape": plan_one_shape,
     "publish_usage": publish_usage,
+    "estimate_starts": estimate_starts,
     "audit_cluster": audit_cluster,
     "status": status,
     "explain": explain,

@@ -24,6 +24,7 @@ from taskgov.backends.backends import Backends
 from taskgov.backends.registry import Reach, backends
 from taskgov.ports import ClusterAccess, Meter
 from taskgov.services.follow_workloads import FollowWorkloads
+from taskgov.services.read_queue import ReadQueue
 from taskgov.services.take_snapshot import TakeSnapshot
 from tests.support.memory import FixedClock, InMemoryDocuments, InMemoryState, RecordingFailures
 
@@ -34,7 +35,7 @@ _KINDS: Final = ("resourceflavors", "cohorts", "clusterqueues", "localqueues", "
 _SERVED: Final = {"resources": [{"name": plural} for plural in _KINDS]}
 CHUNK: Final = 65_536
 REQUESTS: Final = Counter[str]()
-"""Requests that were answered in this process: operations of SageMaker, plural names of the Kubernetes API."""
+"""Requests that were answered in this process: operations of SageMaker, plural names of the Kubernetes API, `watch`."""
 _EMPTY: Final[dict[str, Any]] = {"metadata": {}, "items": []}
 
 
@@ -77,6 +78,11 @@ class Cluster:
         follower.list_up_to = -1  # so that each size does the same work
         return FollowWorkloads(follower, self.documents, meter, self.clock)
 
+    def read_queue(self) -> ReadQueue:
+        """Return what reads the queue for estimates."""
+        follower = KueueFollower(_Connections(self.folder))
+        return ReadQueue(self.backends(), follower, follower, self.clock, self.documents)
+
 
 class _Answer:
     """An answer of the Kubernetes API."""
@@ -114,7 +120,7 @@ class _FromFolder:
     def request(self, _method: str, url: str, **_more: Any) -> _Answer:
         parts = urlsplit(url)
         *_, last = parts.path.split("/")
-        REQUESTS[last] += 1
+        REQUESTS["watch" if "watch=" in parts.query else last] += 1
         if last == "v1beta2":
             return _Answer(b'{"message": "not served"}', 404)
         if last == "v1beta1":

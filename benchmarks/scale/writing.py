@@ -6,9 +6,9 @@ from typing import Final
 
 import orjson
 
-from benchmarks.scale.rows import PLAN, Figures, Row, measured
+from benchmarks.scale.rows import PLAN, Figures, Row, measured, publishing
 from benchmarks.scale.serving import Cluster
-from benchmarks.scale.world import ARN
+from benchmarks.scale.world import ARN, NAME
 from taskgov.contracts.steps import Pointer
 
 PER_CALL: Final = 25
@@ -60,7 +60,38 @@ def verify_plan(folder: Path) -> Figures:
     return measured(lambda: {"settled": use_case(request).settled})
 
 
-ROWS: Final[dict[str, Row]] = {"apply_change": apply_change, "verify_plan": verify_plan}
+def end_of_run(folder: Path) -> Figures:
+    """Publish the end of a run that wrote the plan: read the cluster, measure it, and write the page of each team."""
+    from taskgov.allocation.codec import plan_from_json  # noqa: PLC0415
+    from taskgov.audit.team_page import KEY  # noqa: PLC0415
+    from taskgov.contracts.steps import PublishUsageRequest  # noqa: PLC0415
+
+    cluster, pointer = _with_plan(folder)
+    changes = range(len(plan_from_json((folder / PLAN).read_bytes()).changes))
+    request = PublishUsageRequest.parse(
+        {
+            "clusterArn": ARN,
+            "runId": "bench",
+            "outcome": "applied",
+            "plan": pointer.to_json(),
+            "begun": [pointer.to_json()],
+            "wrote": [{"plan": 0, "changes": [*changes]}],
+            "applied": len(changes),
+            "startedAt": (cluster.clock.at - timedelta(minutes=10)).isoformat(),
+        }
+    )
+    publish = publishing(cluster)
+    folder_of_pages = KEY.format(cluster=NAME, team="").removesuffix(".html")
+
+    def end() -> Figures:
+        log, done = publish(request)
+        pages = sum(key.startswith(folder_of_pages) for key in cluster.documents.stored)
+        return {"published": done.published, "logBytes": len(log), "pages": pages}
+
+    return measured(end)
+
+
+ROWS: Final[dict[str, Row]] = {"apply_change": apply_change, "verify_plan": verify_plan, "end_of_run": end_of_run}
 
 
 def _with_plan(folder: Path, part: str = "") -> tuple[Cluster, Pointer]:

@@ -337,6 +337,13 @@ def test_what_was_counted_can_be_asked_without_counting(store: StateStore) -> No
     assert not store.was_counted(OTHER_ARN, "uid-1")
 
 
+def test_what_was_counted_is_found_by_how_it_begins(store: StateStore) -> None:
+    for identity in ("told-b#1", "told-a", "a"):
+        assert store.count_once(CLUSTER_ARN, identity, NOON)
+    assert store.count_once(OTHER_ARN, "told-c", NOON)
+    assert store.all_counted(CLUSTER_ARN, "told-") == {"told-a", "told-b#1"}
+
+
 def test_an_identity_that_was_forgotten_counts_again(store: StateStore) -> None:
     assert store.count_once(CLUSTER_ARN, "uid-1", NOON)
     assert not store.count_once(CLUSTER_ARN, "uid-1", NOON)

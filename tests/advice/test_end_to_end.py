@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 
 def team(name: str, count: int) -> dict[str, Any]:
     sharing = {"Strategy": "LendAndBorrow", "BorrowLimit": 50}

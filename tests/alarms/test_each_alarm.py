@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from taskgov.services.metric_form import Metric
 
+pytestmark = pytest.mark.long
+
 ON = {"AlarmPreemptions": "2", "AlarmPendingSeconds": "3600", "AlarmStarvation": "yes", "AlarmOvercommit": "3"}
 SILENT = {"PublishingStaleAlarm"}
 """Rings in every row but its own: no schedule fires while an hour passes here."""

@@ -14,6 +14,8 @@ from tests.alarms.newcomer import HOUR, Account
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 LOCKED = {"ClusterUnreadableAlarm", "ClusterStaleAlarm"}
 """What rings all day for a governed cluster that nobody lets the functions into."""
 

@@ -48,6 +48,7 @@ def test_who_borrows_and_also_waits_is_raised_before_who_only_waits() -> None:
     assert plan_quotas(returned(4, 0, bees_wait=True), mode="apply").outcome is Outcome.APPLY
 
 
+@pytest.mark.long
 def test_waiting_work_that_fits_nowhere_does_not_end_the_search() -> None:
     assert plan_quotas(returned(3, 60, bees_wait=False), mode="apply").outcome is Outcome.APPLY
 
@@ -155,6 +156,7 @@ def dip(pairs: int, size: int) -> Snapshot:
     return snapshot(policy, nodes(pairs * size + own), before, kueue=kueue, scheduler_config=SCHEDULER)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("pairs", "size"), [(2, 2), (4, 3), (5, 3), (6, 2)])
 def test_giving_and_taking_in_smaller_groups_avoids_what_the_dip_preempts(pairs: int, size: int) -> None:
     plan = plan_quotas(dip(pairs, size), mode="apply")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import RefusalError
 from tests.allocation.refusal_world import plan_of, played, written
 from tests.allocation.test_plan_properties import TABLE, limits_of, sums_of, worlds
+
+pytestmark = pytest.mark.long
 
 ROUNDS = 9
 

@@ -118,6 +118,7 @@ def test_a_share_of_less_than_one_instance_is_a_finding_with_the_way_out() -> No
     assert plan_quotas(snapshot(document(share("a", 25)), nodes(4)), mode="plan").findings == ()
 
 
+@pytest.mark.long
 def test_five_thousand_shapes_of_jobs_that_wait_can_be_predicted() -> None:
     jobs = [job("a", f"waits-{n:04}", 90) for n in range(5_200)]
     for n, each in enumerate(jobs):

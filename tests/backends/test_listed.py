@@ -51,8 +51,23 @@ def test_a_launch_time_that_cannot_be_read_holds_nothing_up() -> None:
     ]
 
 
+def test_a_launch_time_that_cannot_be_read_holds_nothing_up_beside_members_that_are_null() -> None:
+    odd = {
+        **NODE,
+        "LaunchTime": "soon",
+        "PrivateDnsHostname": None,
+        "InstanceStatus": {"Status": "Running", "Message": None},
+    }
+    assert listed({"ClusterNodeSummaries": [odd], "NextToken": None}) == [{**NODE, "LaunchTime": "soon"}]
+
+
 def test_members_that_are_null_are_left_out_as_by_botocore() -> None:
-    page = {"ClusterNodeSummaries": [{**NODE, "PrivateDnsHostname": None}]}
+    node = {name: value for name, value in NODE.items() if name != "LaunchTime"}  # a time stays a number here
+    page = {
+        "ClusterNodeSummaries": [
+            {**node, "PrivateDnsHostname": None, "InstanceStatus": {"Status": "Running", "Message": None}}
+        ]
+    }
     assert listed(page) == client_that_gets(page).list_cluster_nodes(ClusterName=CLUSTER_ARN)["ClusterNodeSummaries"]
 
 
@@ -62,7 +77,8 @@ def test_an_answer_of_another_form_is_an_error(summaries: object) -> None:
         listed({"ClusterNodeSummaries": summaries})
 
 
-def test_an_error_stays_an_error() -> None:
+def test_an_error_stays_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)  # before it asks again
     client = client_that_gets(*[{"__type": "ThrottlingException", "message": "slow down"}] * 20, status=400)
     with pytest.raises(ThrottledError, match="slow down"):
         HyperPodEks(client).cluster_nodes(CLUSTER_ARN)

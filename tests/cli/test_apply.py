@@ -24,6 +24,8 @@ from tests.support.operating import (
     taskgov,
 )
 
+pytestmark = pytest.mark.long
+
 KEY = "policies/ml-cluster.yaml"
 ASKS_FOR_ALL = {"approveAbove": {"changedGpus": 0}}
 

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.operating import BEFORE, G5, counts, data, file_of, opened, played
+
+pytestmark = pytest.mark.long
 
 
 def test_the_first_document_of_an_eks_cluster_is_what_makes_it_known(tmp_path: Path) -> None:

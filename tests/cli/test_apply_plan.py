@@ -28,6 +28,8 @@ from tests.support.operating import (
     taskgov,
 )
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def planned() -> Iterator[World]:

@@ -18,6 +18,8 @@ from taskgov_embedded.deployable import SAMPLE
 from tests.support.golden import assert_golden
 from tests.support.once import once
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 AFTER_STEP = 4

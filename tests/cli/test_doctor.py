@@ -47,6 +47,8 @@ from tests.support.memory import NOON
 from tests.support.operating import DOCUMENT, be, data, opened, played, taskgov
 from tests.support.typed import typed
 
+pytestmark = pytest.mark.long
+
 KEY = "policies/ml-cluster.yaml"
 CHECKS = {
     "hyperpod-cluster",

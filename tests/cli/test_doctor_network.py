@@ -25,6 +25,8 @@ from tests.support.operating import DOCUMENT, opened, played
 from tests.support.typed import typed
 from tests.template.conftest import load, references
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"
 HERE = "us-east-1"
 NEEDED = tuple(endpoint_names(HERE, watches_ec2=False))

@@ -40,6 +40,8 @@ from tests.support.examined import OF_EVERY_BACKEND_LAST, OF_ITS_RIGHTS, OF_THE_
 from tests.support.operating import DOCUMENT, G5, data, opened, played, taskgov
 from tests.support.typed import typed
 
+pytestmark = pytest.mark.long
+
 RBAC = Path(__file__).parents[2] / "docs" / "rbac.yaml"
 PLAIN = {"name": "plain-eks", "backend": "kueue"}
 CHECKS = [

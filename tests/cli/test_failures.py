@@ -19,6 +19,8 @@ from taskgov_cli.main import app as taskgov
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.long
+
 DENIED = ClientError({"Error": {"Code": "AccessDenied", "Message": "not you"}}, "DescribeCluster")
 
 

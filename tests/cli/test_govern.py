@@ -8,6 +8,8 @@ from taskgov.adapters.items import NEWEST
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import DOCUMENT, data, opened, played, taskgov
 
+pytestmark = pytest.mark.long
+
 ELDER = "taskgov:stack:elder"
 
 

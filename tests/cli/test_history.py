@@ -11,7 +11,7 @@ import pytest
 
 from taskgov.keys import STOP_SWITCH
 from taskgov.services.end_of_run import RunOutcome
-from taskgov_cli.history import STYLES, _cause
+from taskgov_cli.history import STYLES, _cause, _written
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, taskgov
 
@@ -69,6 +69,20 @@ def test_a_stop_switch_with_a_time_that_cannot_be_read_is_shown(applied: World) 
 )
 def test_a_cause_names_who_caused_the_run_before_who_approved_its_plan(what: str, said: str) -> None:
     assert _cause({"cause": json.dumps({"what": what, "detailType": "a kind", "by": "ana"})}) == said
+
+
+@pytest.mark.parametrize(
+    ("named", "applied", "end"),
+    [
+        (20, 20, "team-19"),
+        (30, 30, "team-19 and 10 more: --json shows all"),
+        (100, 1000, "team-19 and 980 more: the plan in the bucket names them"),
+    ],
+)
+def test_what_an_unfinished_run_wrote_is_named_as_far_as_it_is_on_record(named: int, applied: int, end: str) -> None:
+    run = {"outcome": "unfinished", "written": [f"team-{number}" for number in range(named)], "applied": applied}
+    (said,) = _written(run)
+    assert said.endswith(end)
 
 
 def test_every_outcome_that_is_documented_has_its_colour() -> None:

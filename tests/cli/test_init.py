@@ -247,6 +247,7 @@ def live() -> Iterator[World]:
         yield played(world)
 
 
+@pytest.mark.long
 def test_a_live_cluster_is_detected_and_nothing_in_aws_is_changed(live: World, tmp_path: Path) -> None:
     before = len(live.stack.calls)
     out = tmp_path / "first.yaml"
@@ -258,6 +259,7 @@ def test_a_live_cluster_is_detected_and_nothing_in_aws_is_changed(live: World, t
     assert taskgov("validate", str(out)).exit_code == 0
 
 
+@pytest.mark.long
 def test_the_document_in_the_bucket_makes_a_run_that_finds_nothing_to_do(live: World, tmp_path: Path) -> None:
     out = tmp_path / "first.yaml"
     taskgov("init", "ml-cluster", "-o", str(out))
@@ -270,6 +272,7 @@ def test_the_document_in_the_bucket_makes_a_run_that_finds_nothing_to_do(live: W
     assert live.quotas() == held
 
 
+@pytest.mark.long
 def test_several_clusters_are_named_and_one_has_to_be_chosen(live: World, tmp_path: Path) -> None:
     live.stack.sagemaker.register_cluster("second", live.cluster, cluster_id="bbbbbbbbbbbb", eks_cluster_name="other")
     result = taskgov("init", "-o", str(tmp_path / "x.yaml"))

@@ -13,6 +13,8 @@ from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import AFTER, APPLIED, counts, data, last_plan, opened, played, state, taskgov
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def applied() -> Iterator[World]:

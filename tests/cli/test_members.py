@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 LIVE = ("--cluster", "ml-cluster")
 
 

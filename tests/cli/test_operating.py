@@ -27,6 +27,8 @@ from tests.support.operating import (
     write_as,
 )
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def asking() -> Iterator[World]:

@@ -27,6 +27,8 @@ from tests.support.operating import (
 from tests.support.plans import instances
 from tests.support.refusals import refused_for
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def applied() -> Iterator[World]:

@@ -119,3 +119,8 @@ def test_a_pipe_gets_the_text_that_a_terminal_without_colours_gets(more: str, wi
         print_parts([grid], Console(file=file, width=width, force_terminal=is_terminal, color_system=None))
         texts.append(file.getvalue())
     assert texts[0] == texts[1]
+
+
+def test_json_has_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_json({"team": ":warning: [b]"})
+    assert json.loads(capsys.readouterr().out) == {"team": ":warning: [b]"}

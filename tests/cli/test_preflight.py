@@ -24,6 +24,8 @@ from taskgov_embedded.walkthrough.world import World
 from tests.support.golden import assert_section
 from tests.support.operating import opened, played, taskgov
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deploy.md"
 HERE = Place("aws", "us-east-1", "111122223333")

@@ -13,6 +13,8 @@ from tests.support.memory import CLUSTER_ARN, InMemoryHyperPod
 from tests.support.operating import DOCUMENT, G5, counts, data, opened, played, taskgov
 from tests.support.plans import creation, instances, target, update
 
+pytestmark = pytest.mark.long
+
 
 def document(**teams: int) -> dict[str, Any]:
     """Return the document without a pool: what nobody is given is guaranteed to nobody."""

@@ -35,6 +35,7 @@ def silent(*_about: object) -> None:
 SILENT = runner.Telling(silent, silent, silent)
 
 
+@pytest.mark.long
 def test_it_passes_on_the_embedded_account_and_writes_a_report(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     result = CliRunner().invoke(app, ["smoke", "--embedded", "--report", str(file), "--json"])
@@ -59,6 +60,7 @@ def broken(_sandbox: Sandbox) -> str:
     raise StepError("it broke")
 
 
+@pytest.mark.long
 def test_nothing_is_left_in_the_account_when_a_step_fails(tmp_path: Path) -> None:
     steps = [replace(step, do=broken) if step.name == "update" else step for step in STEPS]
     with embedded.opened(tmp_path) as deployer:

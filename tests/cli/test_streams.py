@@ -90,6 +90,25 @@ def test_other_streams_that_are_closed_and_sizes_that_are_none_do_no_harm() -> N
     assert (ended.returncode, "is a valid policy document" in " ".join(ended.stdout.split())) == (0, True)
 
 
+@pytest.mark.parametrize("words", [["status", "-s", SAMPLE], ["status", "-s", SAMPLE, "--json"]])
+def test_an_answer_that_nobody_reads_ends_as_in_a_shell(words: list[str]) -> None:
+    ended = run(words, redirect="| true; exit ${PIPESTATUS[0]}", program="/bin/bash")
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "is_freed"),
+    [(["jobs", "-s", SAMPLE, "--json"], 0, False), (["jobs", "-s", SAMPLE, "-tx"], 2, False), (["schema"], 0, True)],
+)
+def test_a_process_ends_without_freeing_a_snapshot(words: list[str], code: int, *, is_freed: bool) -> None:
+    command = "import atexit; from taskgov_cli.__main__ import main; atexit.register(print, 'freed'); main()"
+    typed = [sys.executable, "-c", command, *words]
+    ended = subprocess.run(typed, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603 - our own code
+    in_process = CliRunner().invoke(app, words, prog_name="-c")
+    assert (ended.returncode, ended.stderr) == (code, in_process.stderr) == (in_process.exit_code, ended.stderr)
+    assert ended.stdout == in_process.stdout + "freed\n" * is_freed
+
+
 def test_a_name_that_is_not_in_utf_8_is_said() -> None:
     ended = run(["validate"], redirect="\"$(printf 'no\\377.yaml')\"")
     assert ended.returncode == 2

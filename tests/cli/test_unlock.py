@@ -11,6 +11,8 @@ from taskgov_embedded.walkthrough.world import World
 from tests.support.forked import in_a_fork
 from tests.support.operating import APPLIED, a_run_with_the_lock, data, opened, played, state, taskgov
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def applied() -> Iterator[World]:

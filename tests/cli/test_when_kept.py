@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 LIVE = ("--cluster", "ml-cluster", "--stack", "taskgov")
 MINE = "team-a/a-waits"
 

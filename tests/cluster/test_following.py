@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
 from random import Random
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError
 
 from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.adapters.kubernetes.paging import list_pages
@@ -20,9 +25,15 @@ from taskgov.adapters.kubernetes.request import Requests
 from taskgov.adapters.kubernetes.trimming import trimmed_workload
 from taskgov.kueue.render import manager_configuration
 from taskgov.ports import ClusterAccess, WorkloadsKnown
+from taskgov.services.follow_workloads import KEY, FollowWorkloads
+from taskgov.usage.attempt_facts import nobody
+from taskgov.usage.workload_facts import FollowedKueue
+from taskgov.usage.workload_memory import WorkloadMemory, record_of
 from taskgov_cli.kubeconfig import KubeconfigContext
+from tests.cluster.conftest import OwnCluster
 from tests.cluster.kube import Kube, wait_for
 from tests.cluster.workbench import a_policy
+from tests.support.memory import FixedClock, InMemoryDocuments, RecordingMeter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +46,12 @@ ANY = ClusterAccess("unused")
 WORKLOADS = 600
 WRITERS = 4
 LOOKS = 8
+CHANGES = 400
+"""So many changes are followed at least, in so many looks at most:"""
+MOST_LOOKS = 100
+FORGETS, RESTARTS = 4, 8
+"""The looks before which the server has forgotten the version that is known, and before which it restarts."""
+MEMORY = KEY.format("ml-cluster")
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
@@ -107,7 +124,9 @@ def each(cluster: Cluster, do: Callable[[Kube, int], Any], number: int) -> None:
             kube.close()
 
 
-def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(cluster: Cluster, looking: Looking) -> None:
+@contextmanager
+def under_load(cluster: Cluster) -> Iterator[None]:
+    """Create, change and delete workloads meanwhile. What the server does not answer is not tried again."""
     over = Event()
 
     def write(kube: Kube, worker: int) -> None:
@@ -115,28 +134,68 @@ def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(clus
         while not over.is_set():
             serial += 1
             happens = chance.randrange(4)
-            if happens == 0 or not own:
-                own.append(f"new-{worker}-{serial}")
-                kube.create(a_workload(own[-1]))
-            elif happens == 1:
-                kube.delete([a_workload(own.pop(chance.randrange(len(own))))])
-            else:
-                kube.patch_status(a_workload(chance.choice(own)), {"conditions": [a_condition(serial)]})
+            try:
+                if happens == 0 or not own:
+                    own.append(f"new-{worker}-{serial}")
+                    kube.create(a_workload(own[-1]))
+                elif happens == 1:
+                    kube.delete([a_workload(own.pop(chance.randrange(len(own))))])
+                else:
+                    kube.patch_status(a_workload(chance.choice(own)), {"conditions": [a_condition(serial)]})
+            except (ApiException, HTTPError):
+                over.wait(0.1)
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(each, cluster, write, WRITERS)
         try:
-            changed = 0
-            for _ in range(LOOKS):
-                time.sleep(0.3)
-                read = looking.look()
-                assert (read.is_whole, read.relisted) == (False, "")
-                assert looking.state == looking.at(read.resource_version)
-                changed += len(read.changed)
+            yield
         finally:
             over.set()
         writing.result()
+
+
+def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(cluster: Cluster, looking: Looking) -> None:
+    with under_load(cluster):
+        changed = 0
+        for _ in range(LOOKS):
+            time.sleep(0.3)
+            read = looking.look()
+            assert (read.is_whole, read.relisted) == (False, "")
+            assert looking.state == looking.at(read.resource_version)
+            changed += len(read.changed)
     assert changed > LOOKS
+
+
+def test_a_memory_is_the_list_at_its_version_after_hundreds_of_changes_a_410_and_restarts(
+    cluster: Cluster, looking: Looking
+) -> None:
+    """Each second look is of a new process, which has the stored memory alone; the API server restarts too."""
+    documents, meter, seen = InMemoryDocuments(), RecordingMeter(), 0
+    follow = FollowWorkloads(KueueFollower(looking.connections), documents, meter, FixedClock())
+    with under_load(cluster):
+        for number in count():
+            if number == FORGETS:
+                old = WorkloadMemory.from_bytes(documents.stored[MEMORY])
+                documents.stored[MEMORY] = replace(old, resource_version="1").to_bytes()
+            if number == RESTARTS and isinstance(cluster, OwnCluster):
+                cluster.stop_api_server()
+                cluster.start_api_server()
+            if number % 2:
+                follow = replace(follow, last={})
+            kueue, _ = follow("ml-cluster", ANY)
+            assert isinstance(kueue, FollowedKueue)
+            memory = WorkloadMemory.from_bytes(documents.stored[MEMORY])
+            listed = looking.at(memory.resource_version)
+            assert memory.records == {key: record_of(item, nobody) for key, item in listed.items()}
+            assert kueue.facts == memory.facts()
+            seen += len(kueue.told)
+            if number > RESTARTS and seen >= CHANGES:
+                break
+            assert number < MOST_LOOKS, f"{seen} changes were seen"
+    relisted = [str(value.properties.get("why", "")) for _, value in meter.recorded]
+    assert relisted[FORGETS - 1] == "the version that is known is too old"  # the first look has nothing to follow
+    assert relisted.count("") >= RESTARTS - 2
+    assert set(relisted[RESTARTS:]) == {""}
 
 
 def a_condition(serial: int) -> dict[str, Any]:

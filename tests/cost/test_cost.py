@@ -18,6 +18,7 @@ from benchmarks.cost import (
 )
 from benchmarks.cost_counts import TEAMS, Counts, Measured, from_json, measure, to_json
 from benchmarks.cost_full_size import PARTS, full_size_amounts
+from benchmarks.scale.functions import FUNCTION_OF
 from benchmarks.scale.results import functions, stored
 from tests.support.golden import assert_section
 
@@ -56,6 +57,7 @@ def test_the_page_shows_what_the_counts_and_prices_come_to() -> None:
     assert_section(PAGE, "full-size", full_size_section(KEPT, GIVEN))
 
 
+@pytest.mark.long
 def test_what_was_counted_for_the_smallest_cluster_is_what_the_stack_asks_for_today() -> None:
     """To a twentieth of the bill, so that the page stays true; beyond it: `make cost ARGS=--measure`."""
     nodes = min(TEAMS)
@@ -90,12 +92,12 @@ def test_amounts_are_counts_times_how_often_each_thing_happens() -> None:
 def test_at_full_size_what_grows_is_larger_and_what_does_not_is_as_counted() -> None:
     counted, full = amounts(KEPT[-1], GIVEN.assumed), full_size_amounts(KEPT[-1], GIVEN, stored(), functions())
     grown = {name for name, amount in full.items() if amount > counted[name]}
-    assert grown >= {"custom_metrics", "log_gb", "lambda_gb_seconds", "dynamodb_reads", "s3_gb_months"}
+    assert grown >= {"custom_metrics", "log_gb", "lambda_gb_seconds", "dynamodb_reads", "s3_gb_months", "s3_puts"}
     assert not grown & {"kms_keys", "dashboards", "alarm_metrics", "scheduled_invocations"}
     assert {name for name, amount in full.items() if amount < counted[name]} == set()
     assert full["custom_metrics"] == 5000
     assert full["log_gb"] == pytest.approx(730 * 60 * 800_000 / 1e9, rel=0.2)
-    assert {name for names in PARTS.values() for name in names} <= functions().keys()
+    assert {name for names in PARTS.values() for name in names} <= FUNCTION_OF.keys()
 
 
 def test_clusters_share_the_fan_out_its_list_and_the_alarms() -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.stack import Stack
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:

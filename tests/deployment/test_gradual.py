@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.timeline import Moment
 
+pytestmark = pytest.mark.long
+
 GRADUAL = {"DeploymentPreference": "Canary10Percent5Minutes"}
 ALARM = "NewVersionErrorsAlarm"
 

@@ -20,6 +20,8 @@ from taskgov_embedded.virtual_time.clock import VirtualClock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 NODES = {"ml-east": 4, "ml-west": 2}
 WANTED = {"ml-east": 3, "ml-west": 1}

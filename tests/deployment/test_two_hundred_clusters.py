@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.aws_requests import Call
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 COUNT, PAGE = 200, 100
 NAMES = [f"cluster-{number:03}" for number in range(COUNT)]

@@ -14,6 +14,8 @@ from taskgov_embedded.walkthrough.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.long
+
 WALKTHROUGH = load(next(file for file in all_files() if "quotas-follow" in file.stem))
 
 

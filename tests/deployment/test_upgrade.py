@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.stack import Stack
 
+pytestmark = pytest.mark.long
+
 WALKTHROUGH = load(next(file for file in all_files() if "approval" in file.stem))
 """Its first step ends with a run that waits for a person."""
 

@@ -102,6 +102,7 @@ print(len(found))
 """
 
 
+@pytest.mark.long
 def test_the_endpoints_of_all_regions_are_read_once_while_it_is_imported() -> None:
     root = Path(__file__).parents[2]
     paths = [str(root / "layers" / "taskgov" / "python"), str(root / "workstation")]

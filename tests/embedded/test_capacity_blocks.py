@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.embedded.test_mass_loss import approvals, counts, govern, of_loss, opened, resync
 from tests.support.ec2_machines import BLOCK, buy_block, launch_in_ec2, lose_nodes
 
 if TYPE_CHECKING:
     from taskgov.findings import Finding
     from taskgov_embedded.walkthrough.world import World
+
+pytestmark = pytest.mark.long
 
 
 def told(world: World) -> list[Finding]:

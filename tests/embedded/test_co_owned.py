@@ -6,12 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import pytest
 import yaml
 
 from tests.support.operating import BEFORE, DOCUMENT, G5, counts, data, opened, played
 
 if TYPE_CHECKING:
     from taskgov_embedded.walkthrough.world import World
+
+pytestmark = pytest.mark.long
 
 TERRAFORM = "APN/1.0 HashiCorp/1.0 Terraform/1.9.5 (+https://www.terraform.io) terraform-provider-aws/5.70.0"
 

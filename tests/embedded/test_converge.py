@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.functions.runtime import Result
 
+pytestmark = pytest.mark.long
+
 TYPE = "ml.g5.8xlarge"
 BEFORE = {"alpha": 4, "beta": 3, "gamma": 2, "shared-pool": 1}
 WANTED = {"alpha": 3, "beta": 2, "gamma": 4, "shared-pool": 1}
@@ -166,7 +168,7 @@ def test_a_run_that_fails_for_any_other_reason_still_rings(rig: Rig) -> None:
     assert rig.values(rig.stack.results[before:], "RunsFailed") == {1}
 
 
-SLOWLY = [15, *(pytest.param(minutes, marks=pytest.mark.faults) for minutes in (5, 20))]
+SLOWLY = (5, 15, 20)
 
 
 @pytest.mark.parametrize("minutes", SLOWLY)
@@ -234,7 +236,7 @@ def test_a_refused_write_is_recorded_and_the_run_ends_unfinished(rig: Rig, code:
     assert is_safe(rig)
 
 
-@pytest.mark.parametrize("seconds", [60, *(pytest.param(each, marks=pytest.mark.faults) for each in (5, 15, 300))])
+@pytest.mark.parametrize("seconds", [5, 15, 60, 300])
 @in_a_fork
 def test_lists_that_are_late_change_nothing(rig: Rig, seconds: float) -> None:
     rig.governance.late_seconds = seconds

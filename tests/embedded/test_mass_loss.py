@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from moto.autoscaling.models import autoscaling_backends
 
 from taskgov.adapters.items import NEWEST
@@ -14,6 +15,8 @@ from tests.support.ec2_machines import launch_in_ec2, lose_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+pytestmark = pytest.mark.long
 
 TYPE = "ml.g5.8xlarge"
 NODES = 4

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 NEITHER = ("stopped", "unlocked")
 DAY = 24 * 3600
 

@@ -8,6 +8,8 @@ from taskgov_embedded.walkthrough.actions import Actor
 from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 TYPE = "ml.g5.8xlarge"
 CONFIG = {"ComputeQuotaResources": [{"InstanceType": TYPE, "Count": 1}]}
 CLASSES = [{"Name": "training", "Weight": 70}]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from taskgov.allocation.plan import Plan
 
+pytestmark = pytest.mark.long
+
 TYPE = "ml.g5.8xlarge"
 Item = dict[str, Any]
 

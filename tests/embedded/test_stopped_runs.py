@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 SOON = 180
 """Seconds from the event to the next run, at most."""
 LEASE = 300

@@ -18,6 +18,7 @@ FILES = all_files()
 PLAYED = [file for file in FILES if file.stem[:2] in REPRESENTATIVE]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", PLAYED, ids=[file.stem for file in PLAYED])
 def test_everything_that_a_walkthrough_expects_holds(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert played_once(tmp_path_factory, file).failed == ()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.aws_api.aws_requests import Call
 
+pytestmark = pytest.mark.long
+
 TYPE = "ml.g5.8xlarge"
 A, B, C = "team-a", "team-b", "team-c"
 BEFORE = {A: 2, B: 2, C: 0}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from taskgov.ports.work import WorkDone
     from taskgov_embedded.walkthrough.world import World
 
+pytestmark = pytest.mark.long
+
 GPU = "nvidia.com/gpu"
 MINUTE = timedelta(minutes=1)
 SHARES = {"Strategy": "LendAndBorrow", "BorrowLimit": 100}

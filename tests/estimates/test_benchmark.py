@@ -68,6 +68,7 @@ def given_of_bench(folder: Path, futures: int = 15) -> argparse.Namespace:
     return argparse.Namespace(every=4, hours=2, futures=futures, horizon=3.0, seed=1, keep=folder)
 
 
+@pytest.mark.long
 def test_a_run_that_was_ended_continues_and_comes_to_the_same(truth: Truth, tmp_path: Path) -> None:
     given = given_of_bench(tmp_path)
     whole = measured(truth, 4 * DAY, 8 * DAY, given, tmp_path / "whole")

@@ -108,6 +108,7 @@ def _job(scene: Scene, tree: Flat, state: State, place: int) -> Job:
     return Job(newcomer(Coming(request, 0.0), place, state.came[place]), state.came[place], run)
 
 
+@pytest.mark.long
 def test_starts_are_those_of_the_replay() -> None:
     found = Counter(differing(world(seed), seed) for seed in range(150))
     assert found["same"] > 60, found

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import partial
 from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.estimates.arrivals import BLOCK, DAY, Past
-from taskgov.estimates.drawing import GIVE_UP, Drawing, waits_of
+from taskgov.estimates.drawing import GIVE_UP, Drawing, fast, waits_of, waits_together
 from taskgov.estimates.quantiles import estimate_of
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
@@ -41,6 +43,19 @@ def history(seconds: list[float], team: str = TEAM) -> RunTimes:
 
 def test_a_job_whose_run_time_somebody_said_ends_then_in_all_futures() -> None:
     assert waits_of(one_ahead(fixed=400.0), 1, history([9.0] * 60), NOBODY, chance(), Drawing(10)) == [300.0] * 10
+
+
+def test_a_future_that_time_cuts_short_is_left_out() -> None:
+    replayed: Any = partial(fast)  # not the shortcut for flat queues
+    played = set()
+    for moments in range(1, 30):
+        left = iter([True] * moments)
+        run_times, drawing = history([9.0] * 60), Drawing(3, player=replayed)
+        goes_on = partial(next, left, False)
+        found = waits_together(one_ahead(fixed=400.0), [1], run_times, NOBODY, chance(), drawing, goes_on)
+        assert found.waits == {1: [300.0] * found.futures}
+        played.add(found.futures)
+    assert played == {0, 1, 2, 3}
 
 
 def test_the_wait_for_one_job_is_what_is_left_of_it() -> None:

@@ -43,6 +43,7 @@ def test_quantiles_among_waits_beyond_the_horizon_are_beyond_it() -> None:
         estimate_of([])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0], ids=["too early", "right", "too late"])
 @pytest.mark.parametrize("seed", range(3))
 def test_estimates_that_are_off_by_a_factor_for_days_come_to_what_they_say(factor: float, seed: int) -> None:

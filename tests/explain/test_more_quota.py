@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from taskgov.allocation.loaded import loaded_from
 from taskgov.allocation.projection import Projection
 from taskgov.hyperpod.instance_types import InstanceTypeTable
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.quantities import CPU, GIBIBYTE, GPU, MEMORY
+from taskgov.scheduling import KueueModel
 from taskgov.scheduling.assignment import FIT
 from taskgov.snapshot.model import Snapshot
 from taskgov_explain.find import find_workload
 from taskgov_explain.raised import raised
 from taskgov_explain.remedies import Remedy
+from taskgov_explain.trial import Trial
 from taskgov_explain.workload import explain_workload
 from tests.support.lab import G5, P5, Lab
 
@@ -155,6 +158,53 @@ def test_no_quota_is_named_where_today_s_would_do() -> None:
     told = explain_workload(lab.snapshot(), "job-1").because
     assert told == "There is room for it now, but the workloads before it preempt one another endlessly."
     assert quota_remedy(lab.snapshot(), "job-1") is None
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_scheduler_has_its_queues_again_when_all_is_tried(turned: bool) -> None:
+    kinds = set[str]()
+    for seed in range(20):
+        lab = a_world(seed)
+        snapshot = lab.snapshot()
+        if turned:  # in another order than HyperPod's rendering: the quota trees are built again
+            queues = tuple(map(_turned, snapshot.kueue.cluster_queues))
+            snapshot = replace(snapshot, kueue=replace(snapshot.kueue, cluster_queues=queues))
+        world = loaded_from(snapshot, snapshot.instance_types).model
+        before = _standing(world)
+        for name in waiting(lab):
+            kinds |= {remedy.kind for remedy in explain_workload(snapshot, name).remedies}
+            assert _standing(world) == before, (seed, name)
+    assert kinds == {"finish", "quota", "borrow-limit"}
+
+
+def _turned(queue: Mapping[str, Any]) -> dict[str, Any]:
+    groups = [
+        {**group, "flavors": [{**each, "resources": each["resources"][::-1]} for each in group["flavors"]]}
+        for group in queue["spec"]["resourceGroups"]
+    ]
+    return {**queue, "spec": {**queue["spec"], "resourceGroups": groups}}
+
+
+def _standing(world: KueueModel) -> list[object]:
+    """Return all that questions depend on, and what decisions do."""
+    queues = [(world.queue_spec(name), world.quota(name), world.cluster_queue(name)) for name in world.cluster_queues()]
+    cohorts = {spec.cohort for spec, _, _ in queues if spec.cohort}
+    return [queues, [world.quota(name, cohort=True) for name in sorted(cohorts)], world.notified, world.signature()]
+
+
+def test_the_scheduler_has_its_queues_again_when_a_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = Lab().team("team-a", 2).machines(2).submit("team-a", "waits", pods=6).snapshot()
+    world = loaded_from(snapshot, snapshot.instance_types).model
+    before = _standing(world)
+
+    def fails(trial: Trial) -> None:
+        trial.with_quota({f"{G5}/{GPU}": 1})
+        raise ValueError(trial)
+
+    monkeypatch.setattr("taskgov_explain.remedies.least_more_quota", fails)
+    with pytest.raises(ValueError, match="Trial"):
+        explain_workload(snapshot, "waits")
+    assert _standing(world) == before
 
 
 def test_a_queue_without_a_compute_quota_keeps_its_limits() -> None:

@@ -2,6 +2,7 @@
 
 import random
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -49,6 +50,7 @@ def in_instances(chance: random.Random, machines: int) -> dict[str, dict[str, An
     return promises
 
 
+@cache
 def a_world(seed: int) -> Snapshot:
     """A cluster with work, some of which was told to leave, whose document promises something else than there is."""
     chance = random.Random(seed)  # noqa: S311 -- a world for a test, no secret
@@ -68,6 +70,11 @@ def a_world(seed: int) -> Snapshot:
             lab.world.evict(key, told, reason="Preempted", message="Preempted to accommodate a workload")
     lab.policy = document(divided(chance, machines))
     return lab.snapshot()
+
+
+@cache
+def its_plan(seed: int) -> Plan:
+    return plan_quotas(a_world(seed), mode="plan")
 
 
 def predicted(plan: Plan) -> dict[str, str]:
@@ -90,7 +97,7 @@ def specs(queues: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(36))
 def test_prediction_what_if_and_audit_agree(seed: int) -> None:
     snapshot = a_world(seed)
-    plan, answer = plan_quotas(snapshot, mode="plan"), what_if(snapshot, snapshot)
+    plan, answer = its_plan(seed), what_if(snapshot, snapshot)
     if not plan.prediction.simulated:
         assert answer.loops or answer.not_settled
         return
@@ -105,7 +112,7 @@ def test_prediction_what_if_and_audit_agree(seed: int) -> None:
 
 def test_the_worlds_have_what_they_are_for() -> None:
     worlds = [a_world(seed) for seed in range(36)]
-    plans = [plan_quotas(each, mode="plan") for each in worlds]
+    plans = [its_plan(seed) for seed in range(36)]
     assert sum(any(map(_was_told, each.kueue.workloads)) for each in worlds) > 12
     assert sum(each.prediction.preempted_gpus > 0 for each in plans) > 3
     assert sum(any(change.is_low for change in each.changes) for each in plans) > 3

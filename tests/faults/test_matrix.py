@@ -15,6 +15,8 @@ from tests.faults.fault_cases import Clean, Outcome
 from tests.faults.sites import KUBERNETES, MACHINE, Kind
 from tests.faults.table import failures, table
 
+pytestmark = pytest.mark.long
+
 CELLS = int(os.environ.get("TASKGOV_FAULTS_CELLS", "600"))
 PAIRS = CELLS // 10
 DEEP_PAIRS = 5_000

@@ -5,6 +5,8 @@ import pytest
 from tests.faults import storm
 from tests.faults.storm import EDITS, Weather
 
+pytestmark = pytest.mark.long
+
 
 def weather(events: int, edits: int, capsys: pytest.CaptureFixture[str]) -> Weather:
     with storm.storm_world() as world:

@@ -24,6 +24,8 @@ from taskgov_embedded.walkthrough.model import Walkthrough
 from taskgov_embedded.walkthrough.world import World
 from tests.support.operating import CLUSTER, counts, data, taskgov, waiting
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path(__file__).parent / "release_5ec7326"
 Item = dict[str, Any]
 

@@ -12,6 +12,8 @@ from taskgov.snapshot.codec import snapshot_to_json
 from taskgov_cli.replay_traces import Job, Trace, read_trace
 from taskgov_embedded.walkthrough.model import HERE
 
+pytestmark = pytest.mark.long
+
 SHARED = Path(__file__).parents[3] / "shared"
 WORLDS = SHARED / "plan-worlds"
 AIM = 0.6

@@ -104,6 +104,13 @@ def test_a_replay_until_a_moment_leaves_open_who_still_runs() -> None:
     assert replay(setting, jobs).first() == {0: 0, 1: 11 * SECOND}
 
 
+def test_a_replay_ends_when_there_is_no_more_time_for_it() -> None:
+    setting, jobs = _alone()
+    two_moments = iter([True, True])
+    found = replay(setting, jobs, goes_on=lambda: next(two_moments, False))
+    assert found.stays == [(0, 0, None, False)]
+
+
 def test_a_replay_of_watched_jobs_ends_when_the_last_of_them_has_started() -> None:
     setting, jobs = _alone()
     assert replay(setting, jobs, watched=(0,)).stays == [(0, 0, None, False)]

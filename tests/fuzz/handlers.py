@@ -88,6 +88,7 @@ class Functions:
     def _use_case(self, name: str) -> Callable[..., Any]:
         cluster = self.cluster
         backend, documents, state, clock = cluster.hyperpod, cluster.documents, cluster.state, cluster.clock
+        nobody_follows: Any = cluster.kubernetes
         make: dict[str, Callable[[], Callable[..., Any]]] = {
             "receive_event": lambda: ReceiveEvent(backend, state, self.workflow, clock, OWN_ROLE),
             "take_order": lambda: TakeOrder(self.book, Rights, clock),
@@ -102,7 +103,7 @@ class Functions:
                 keep_work=KeepWork(documents, RecordingFailures(), timedelta(minutes=1))
             ),
             "estimate_starts": lambda: EstimateStarts(
-                ReadQueue(backend, cluster.kubernetes, clock, documents),
+                ReadQueue(backend, cluster.kubernetes, nobody_follows, clock, documents),
                 documents,
                 RecordedWork(documents),
                 Raised(),

@@ -29,6 +29,7 @@ def ask(account: LocalAccount, path: str, endpoint: str = "http://127.0.0.1:4566
         return answer.status, answer.json()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
 def test_kueue_comes_with_the_add_on_and_queues_with_the_quotas(account: LocalAccount) -> None:
     queues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"

@@ -261,6 +261,7 @@ def test_the_entry_refuses_a_forged_signature_over_the_socket(account: LocalAcco
     assert "does not match the signature you provided" in answer["Message"]
 
 
+@pytest.mark.long
 def test_a_command_in_a_process_of_its_own_orders_through_the_entry(account: LocalAccount, server: StackServer) -> None:
     keys = described(account, server)["people"]["ben"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}

@@ -10,6 +10,8 @@ from tests.mutants.__main__ import main
 from tests.mutants.copies import PACKAGE, BrokenRunError, Copy, Outcome, this_python
 from tests.mutants.mutation import Mutant, Mutation
 
+pytestmark = pytest.mark.long
+
 SOURCE = '''"""A toy."""
 
 from functools import cache

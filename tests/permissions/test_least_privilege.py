@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from taskgov_embedded.iam.evaluation import Grant, Statement
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 NOT_CALLED = "S3 answers 404 instead of 403 for a document that is not there; it is not a separate call"
 OPTIONAL = "asked only when a summary lacks its optional members; the embedded stack gives all of them"

@@ -23,7 +23,7 @@ SMALL: Final = (
     Scenario("a long history", {"hint": 2}, spent=SPENT),
     Scenario("a lock without an end", {"hint": 1}, item={"lockOwner": {"S": "nobody"}}),
 )
-"""Seconds, all of them: part of `make test`."""
+"""Seconds, all of them: part of `make test-long`."""
 
 NOBODYS: Final = {"lockExpires": {"N": str(int(EPOCH.timestamp()) + 400)}}
 """Half an item, left by a person: a lease without an owner."""

@@ -13,6 +13,8 @@ from tests.protocol.state import Scenario
 from tests.protocol.world import World
 from tests.statemachines.machines import definition
 
+pytestmark = pytest.mark.long
+
 MISSED = {
     "Take the lock: 1. attribute_not_exists(lockOwner) is always met": "takes the lock of",
     "Take the lock: 3. lockExpires < :now is never met": "the lock is left with",

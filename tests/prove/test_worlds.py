@@ -18,6 +18,7 @@ SAMPLE = 165
 STORED = Path(__file__).parents[3] / "shared" / "plan-worlds"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_plans_of_random_worlds_are_proven(family: str) -> None:
     failures = {}
@@ -28,6 +29,7 @@ def test_the_plans_of_random_worlds_are_proven(family: str) -> None:
     assert failures == {}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not STORED.is_dir(), reason="the stored worlds are not beside this checkout")
 def test_the_plans_of_the_stored_worlds_are_proven() -> None:
     files = sorted(STORED.glob("*.json"))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.scale import measured, results
-from benchmarks.scale.functions import BUDGETED, FULL, ROW_OF, Fit, fits
+from benchmarks.scale import results
+from benchmarks.scale.functions import BUDGETED, FULL, FUNCTION_OF, Fit, fits
 from benchmarks.scale.measured import AIMS, ALL, Measured
 from benchmarks.scale.results import PAGE, sections, stored
 from tests.support.golden import assert_section
@@ -23,6 +23,13 @@ def test_every_row_is_in_the_file_with_what_it_was_measured_on() -> None:
         assert 0 < row["scale"] <= 1
 
 
+def test_facts_name_the_machine_with_its_size() -> None:
+    facts = results.facts(1)
+    assert facts.keys() == FACTS | {"cores", "memoryGiB"}
+    assert facts["cores"] >= 1
+    assert facts["memoryGiB"] > 0.5
+
+
 def test_the_page_shows_the_file() -> None:
     for name, table in sections(ROWS).items():
         assert_section(PAGE, name, table)
@@ -31,7 +38,7 @@ def test_the_page_shows_the_file() -> None:
 FITS = list(fits(ROWS, load().resources_of("AWS::Lambda::Function")))
 
 
-@pytest.mark.parametrize("fit", FITS, ids=lambda fit: fit.function)
+@pytest.mark.parametrize("fit", FITS, ids=lambda fit: f"{fit.function}-{fit.row}")
 def test_a_function_has_time_and_memory_for_full_size(fit: Fit) -> None:
     """Of rows with a budget of model steps only what was measured at full size is known."""
     assert fit.fits or (fit.row in BUDGETED and not fit.measured)
@@ -39,7 +46,7 @@ def test_a_function_has_time_and_memory_for_full_size(fit: Fit) -> None:
 
 def test_every_row_with_an_aim_is_a_row() -> None:
     assert AIMS.keys() <= set(ALL)
-    assert set(ROW_OF.values()) <= set(measured.ON_A_CLUSTER)
+    assert FUNCTION_OF.keys() <= set(ALL)
 
 
 def a_row(*points: tuple[int, float, float]) -> Measured:
@@ -66,7 +73,7 @@ def test_a_row_has_the_figures_of_its_largest_size() -> None:
 
 
 def test_what_was_not_measured_at_full_size_is_extrapolated_and_said_to_be() -> None:
-    settings = {name: {"MemorySize": 1769, "Timeout": 100} for name in ROW_OF}
+    settings = {name: {"MemorySize": 1769, "Timeout": 100} for name in FUNCTION_OF.values()}
     linear, square, full = (
         a_row((50, 2, 120), (100, 4, 160)),
         a_row((50, 1, 120), (100, 4, 120)),
@@ -74,7 +81,7 @@ def test_what_was_not_measured_at_full_size_is_extrapolated_and_said_to_be() -> 
     )
 
     def fit(row: Measured) -> Fit:
-        rows = [{**row.to_json(), "row": name} for name in ROW_OF.values()]
+        rows = [{**row.to_json(), "row": name} for name in FUNCTION_OF]
         return next(fits(rows, settings))
 
     assert (fit(linear).seconds, fit(linear).mebibytes, fit(linear).measured) == (40, 880, False)
@@ -100,7 +107,8 @@ def test_rows_that_are_measured_again_replace_theirs_and_keep_the_others(
     page.write_text("".join(f"<!-- begin {name} -->\n\n<!-- end {name} -->\n" for name in ("measured", "functions")))
     monkeypatch.setattr(results, "RESULTS", file)
     monkeypatch.setattr(results, "PAGE", page)
-    about = {"scale": 0.1, "commit": "c", "date": "2026-11-20", "python": "3.13", "processor": "p"}
+    about = {"scale": 0.1, "commit": "c", "date": "2026-11-20", "python": "3.13"}
+    about |= {"processor": "p", "cores": 2, "memoryGiB": 7.8}
     first, second = ({**a_row((50, 1, 1), (100, cpu, 1)).to_json()} for cpu in (2, 4))
     results.keep([{**first, "row": "status"}, first], about)
     results.keep([second], {**about, "scale": 1})
@@ -110,6 +118,6 @@ def test_rows_that_are_measured_again_replace_theirs_and_keep_the_others(
     ]
     text = page.read_text()
     assert "| `read_snapshot` | 100 | 8 | 4 | 4.00 | 1 | 600 | 2 | 1.1 |" in text
-    assert "* `status`: scale 0.1, 2026-11-20, commit c, Python 3.13, p." in text
+    assert "* `status`: scale 0.1, 2026-11-20, commit c, Python 3.13, p, 2 cores, 7.8 GiB." in text
     assert "| `ReadSnapshotFunction` |" in text
     assert "PlanQuotasFunction" not in text, "its row was not measured"

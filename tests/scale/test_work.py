@@ -13,6 +13,7 @@ import pytest
 from benchmarks.scale import rows, serving, writing
 from benchmarks.scale.measured import AIMS, ON_A_CLUSTER, exponent
 from benchmarks.scale.world import CHANGED, PAGE, SAGEMAKER_PAGE, Size
+from taskgov.services import read_queue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,12 +34,12 @@ class Work:
     """What each row did at each size: function calls, counts, and requests by what was asked for."""
 
     def __init__(self, make: Callable[[int], Path]) -> None:
-        self._folder = cache(make)
+        self.folder = cache(make)
         self._done: dict[tuple[str, int], tuple[int, dict[str, float], dict[str, int]]] = {}
 
     def of(self, row: str, teams: int) -> tuple[int, dict[str, float], dict[str, int]]:
         if (row, teams) not in self._done:
-            folder = self._folder(teams)
+            folder = self.folder(teams)
             if row in writing.ROWS and not (folder / rows.PLAN).exists():
                 self.of("plan_quotas", teams)
             calls: list[int] = []
@@ -122,7 +123,27 @@ PAGED = {"ListClusterNodes", "ListComputeQuotas", "nodes", "workloads", "cluster
 def test_a_minute_reads_the_workloads_that_changed(work: Work, teams: int) -> None:
     _, figures, requests = work.of("publish_usage", teams)
     assert figures["workloadsRead"] <= 1 + CHANGED
-    assert requests["workloads"] == 2  # what is the version of now; what happened until then
+    assert (requests["workloads"], requests["watch"]) == (1, 1)  # what is the version of now; what happened until then
+
+
+@pytest.mark.parametrize("teams", SIZES)
+def test_estimates_list_the_workloads_only_where_they_are_made(
+    work: Work, monkeypatch: pytest.MonkeyPatch, teams: int
+) -> None:
+    most = Size(SIZES[0]).workloads
+    monkeypatch.setattr(read_queue, "MOST_PRESENT", most)
+    figures = rows.estimate_starts_after_a_minute(work.folder(teams))
+    size = Size(teams).workloads
+    assert figures["waiting"] == size / 2
+    listed, watched = (ceil(size / PAGE), 0) if size <= most else (1, 1)
+    assert (serving.REQUESTS["workloads"], serving.REQUESTS["watch"]) == (listed, watched)
+
+
+@pytest.mark.parametrize("teams", SIZES)
+def test_the_end_of_a_run_reads_each_page_once_and_writes_one_for_each_team(work: Work, teams: int) -> None:
+    _, figures, requests = work.of("end_of_run", teams)
+    assert figures["pages"] == teams
+    assert requests["workloads"] == ceil(Size(teams).workloads / PAGE)
 
 
 @pytest.mark.parametrize("teams", SIZES)

@@ -114,6 +114,7 @@ def test_a_difference_is_shown_as_a_diff_on_request(tmp_path: Path, capsys: pyte
     assert {"--- Kueue", "+++ taskgov", '-   "red/cpu": 9', '+   "red/cpu": 2500'} <= set(lines)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not KUEUE_CASES.is_dir(), reason="Kueue's recorded cases are not at hand")
 @pytest.mark.parametrize("folder", ["", "go-oracle"])
 def test_every_recorded_decision_of_kueue_is_ours_too(folder: str) -> None:

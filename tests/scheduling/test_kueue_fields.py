@@ -7,12 +7,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from taskgov.scheduling import KueueModel, ManagerConfig
 from taskgov.scheduling.config import GATE_DEFAULTS
 from taskgov.scheduling.kueue_fields import KINDS, ROWS, Followed, row_of
 from taskgov.scheduling.kueue_gates import AS_BY_DEFAULT, WITHOUT_INFLUENCE
+from taskgov_embedded import yaml_text
 from tests.cluster.binaries import kueue_module
 
 if TYPE_CHECKING:
@@ -46,15 +46,20 @@ def _leaves(schema: dict[str, Any], path: str) -> Iterator[str]:
         yield path
 
 
+@pytest.fixture(scope="module")
+def fields(module: Path) -> set[str]:
+    """The paths of all fields of Kueue's kinds."""
+    return set(_fields(module))
+
+
 def _fields(module: Path) -> Iterator[str]:
     for file in sorted((module / "config/components/crd/bases").glob("*.yaml")):
-        definition = yaml.safe_load(file.read_text())["spec"]
+        definition = yaml_text.read(file.read_text())["spec"]
         for version in definition["versions"]:
             yield from _leaves(version["schema"]["openAPIV3Schema"], definition["names"]["kind"])
 
 
-def test_every_field_of_kueues_objects_has_a_row(module: Path) -> None:
-    fields = set(_fields(module))
+def test_every_field_of_kueues_objects_has_a_row(fields: set[str]) -> None:
     assert len(fields) > 250
     assert sorted(field for field in fields if row_of(field) is None) == []
     pods = [field for field in fields if field.startswith(f"{POD_SPEC}.")]
@@ -62,8 +67,7 @@ def test_every_field_of_kueues_objects_has_a_row(module: Path) -> None:
     assert [field for field in pods if (row := row_of(field)) is None or row.path == POD_SPEC] == []
 
 
-def test_every_row_of_a_field_is_of_a_field_that_there_is(module: Path) -> None:
-    fields = set(_fields(module))
+def test_every_row_of_a_field_is_of_a_field_that_there_is(fields: set[str]) -> None:
     plain = [row.path for row in ROWS if not re.search(r"^\*|[{]|type=", row.path)]
     gone = [path for path in plain if not any(re.match(re.escape(path) + r"($|[.\[])", field) for field in fields)]
     assert gone == []

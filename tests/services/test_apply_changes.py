@@ -10,6 +10,7 @@ from taskgov.contracts.steps import ApplyChangeRequest, ApplyChangesResult
 from taskgov.errors import ConflictError, InvalidRequestError, LockLostError
 from taskgov.services.apply_change import ApplyChange, ApplyChanges
 from taskgov.services.claim_cluster import ClaimCluster
+from taskgov.services.wording import MOST_SENTENCES
 from taskgov.snapshot.identity import StateStamp
 from tests.support.memory import (
     CLUSTER_ARN,
@@ -71,6 +72,20 @@ class World:
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def test_of_many_refused_writes_the_first_are_named_and_the_others_counted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidRequestError("no" * 1000)
+
+    changes = [update(index, f"team-{index}", world.ids[0], 2, 1) for index in range(50)]
+    world.plan = world.documents.put("plans/x.json", plan_to_json(plan_of(*changes)), "application/json")
+    monkeypatch.setattr(world.hyperpod, "update_quota", refuse)
+    refused = world.run(0, 50).refused
+    assert (len(refused), refused[-1]) == (MOST_SENTENCES + 1, "and 30 more")
+    assert max(map(len, refused)) < 400
 
 
 def test_as_many_are_written_as_were_asked_for_in_plan_order(world: World) -> None:

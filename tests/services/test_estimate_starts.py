@@ -285,10 +285,12 @@ def test_objects_that_cannot_be_read_give_no_estimate(looked: Looked) -> None:
 
 
 def test_without_time_there_are_no_estimates(looked: Looked) -> None:
-    looked.processor = SECONDS / 10
+    looked.processor = SECONDS / 100  # it is read several times in each future
     result = looked.look()
-    assert (result.futures, result.estimated) == (9, 0)
-    assert result.notes == ("no estimates: 9 futures were played in the time there is, and it takes 20",)
+    assert 0 < result.futures < 20
+    assert result.estimated == 0
+    played = f"{result.futures} futures were played"
+    assert result.notes == (f"no estimates: {played} in the time there is, and it takes 20",)
 
 
 def test_estimates_that_cannot_be_read_are_reported_and_begun_anew(looked: Looked) -> None:

@@ -79,6 +79,7 @@ def edited(memory: bytes, **fields: Any) -> bytes:
     return gzip.compress(json.dumps({**json.loads(gzip.decompress(memory)), **fields}).encode(), mtime=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_a_minute_that_follows_publishes_what_a_full_list_gives(make: Any, seed: int) -> None:
     world = make(seed)

@@ -10,15 +10,32 @@ import pytest
 
 from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.applied_record import remember
+from taskgov.allocation.doubts import state_findings
 from taskgov.contracts.steps import Cause
 from taskgov.hyperpod.model import ComputeQuotaConfig
 from taskgov.ports import Execution
-from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
+from taskgov.services.end_of_run import WRITTEN_NAMED, EndOfRun, RunOutcome, record_of
 from taskgov.services.ended_owner import EndedOwner
+from taskgov.services.state_identity import StateIdentity
+from taskgov.services.written_in_run import WhatWasWritten
+from taskgov.snapshot.identity import Claim
 from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
+from taskgov_cli.applying.document import Ended
+from taskgov_cli.applying.plan import OnePlan
+from taskgov_cli.manual_lock import Held, Interruption
+from taskgov_cli.rollback import Rollback
+from tests.allocation.world import quota, row, snapshot
 from tests.services.test_sizes import POINTER, ROWS, SCRIPTS, TEAMS, everybody
-from tests.support.memory import CLUSTER_ARN, NOON, FixedClock, InMemoryHyperPod, InMemoryState, InMemoryWorkflow
-from tests.support.plans import target, update
+from tests.support.memory import (
+    CLUSTER_ARN,
+    NOON,
+    FixedClock,
+    InMemoryDocuments,
+    InMemoryHyperPod,
+    InMemoryState,
+    InMemoryWorkflow,
+)
+from tests.support.plans import plan_of, target, update
 
 KB = 1000
 MOST = 200 * KB
@@ -61,9 +78,14 @@ def stored(table: Kept) -> int:
     return item_size(item)
 
 
+def names_of(teams: int) -> tuple[str, ...]:
+    return tuple(f"{LONG_TEAM}{number:05}/{LONG_NAME}{number:05}" for number in range(teams))
+
+
+@pytest.mark.parametrize("teams", [TEAMS, 10 * TEAMS])
 @pytest.mark.parametrize("outcome", get_args(RunOutcome))
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_record_of_a_run(outcome: RunOutcome, script: str) -> None:
+def test_the_record_of_a_run(outcome: RunOutcome, script: str, teams: int) -> None:
     table = Kept()
     end = EndOfRun(
         cluster_arn=CLUSTER_ARN,
@@ -77,10 +99,44 @@ def test_the_record_of_a_run(outcome: RunOutcome, script: str) -> None:
         snapshot_pointer=POINTER,
         cause=CAUSE,
         error=f"the plan did not take effect: {everybody(script)}" * 20,
-        written=tuple(f"{LONG_TEAM}{number:05}/{LONG_NAME}{number:05}" for number in range(TEAMS)),
+        written=names_of(teams),
     )
     Table(table).record_run(record_of(end))  # type: ignore[arg-type]
-    assert 100 * KB < stored(table) <= MOST
+    assert (table.items[0]["written"], table.items[0]["applied"]) == (list(names_of(WRITTEN_NAMED)), TEAMS)
+    assert 20 * KB < stored(table) <= 40 * KB
+
+
+def test_the_records_of_plans_that_people_apply_and_roll_back() -> None:
+    error, held = f"not settled: {everybody('x')}" * 20, Held("ana", 3, Interruption())
+    plan = plan_of(update(0, "team-a", "quota0000000", 2, 1))
+    written, ended = WhatWasWritten(names_of(TEAMS), error), Ended("unfinished", plan.plan_id, error)
+    place: Any = None
+    for record in (
+        Rollback(place, plan, POINTER, "ana")._record(held, NOON, TEAMS, error),
+        OnePlan(place, plan, "taskgov", None, "ana")._record(held, NOON, POINTER, ended, written, TEAMS),
+    ):
+        table = Kept()
+        Table(table).record_run(record)  # type: ignore[arg-type]
+        assert record.error is not None
+        assert 8 * KB < stored(table) <= 40 * KB, record.run_id
+
+
+def test_the_identity_of_a_table_whose_records_were_lost() -> None:
+    """A stack that is new on the cluster takes over what stands, read after read, until it governs."""
+    state = InMemoryState()
+    identity = StateIdentity(InMemoryDocuments(), state)
+    seen = snapshot(None, [], [quota(f"{LONG_TEAM}{number:05}", row()) for number in range(10 * TEAMS)])
+    for _ in range(2):
+        looked = identity.look(seen.cluster, (Claim("elder", NOON),), print)
+        found = identity.stamped(looked, replace(seen, applied=state.applied_quotas(seen.cluster.arn)))
+        identity.keep(found, POINTER)
+        assert found.state is not None
+        table = Kept()
+        Table(table).record_stamp(CLUSTER_ARN, found.state)  # type: ignore[arg-type]
+        assert stored(table) <= 5 * KB
+        (finding,) = state_findings(found)
+        assert finding.evidence["takenOver"] == len([record for record in found.applied if record.taken_over])
+        assert " and 9990 more; present values were taken over" in finding.because
 
 
 def rows(count: int) -> ComputeQuotaConfig:

@@ -99,7 +99,7 @@ class World:
         """Return what estimating the starts of jobs reports."""
         cluster = self.cluster
         cluster.take_snapshot()
-        read = ReadQueue(cluster.hyperpod, self.api, cluster.clock, cluster.documents)
+        read = ReadQueue(cluster.hyperpod, self.api, self.api, cluster.clock, cluster.documents)
         record = RecordedWork(cluster.documents)
         use = EstimateStarts(read, cluster.documents, record, self.failures, lambda: 0.0, keep_days=180)
         use(EstimateStartsRequest(cluster_arn=CLUSTER_ARN))

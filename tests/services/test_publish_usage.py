@@ -1,5 +1,6 @@
 """Publishing usage each minute, and the end of each run."""
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -31,7 +32,7 @@ from taskgov.services.new_preemptions import MOST_FAILED
 from taskgov.services.publish_usage import PublishUsage
 from taskgov.snapshot.model import KueueObjects, ManagerSettings
 from taskgov.snapshot.records import AppliedQuota
-from tests.support.clusters import GPU, GovernedCluster
+from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import (
     CLUSTER_ARN,
     EKS_ARN,
@@ -289,6 +290,70 @@ def test_the_table_is_asked_about_a_preemption_in_one_minute_alone() -> None:
         world.publish()
     assert asked == []
     assert world.values("Preemptions") == [20]
+
+
+def test_a_measurement_marks_so_many_preemptions_and_the_next_ones_mark_the_others_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Teams are notified of each once, however waits take up what a measurement may report."""
+    for name in ("new_preemptions", "tell_teams"):
+        monkeypatch.setattr(f"taskgov.services.{name}.MOST_AT_ONCE", 20)
+    world, asked = a_world(), list[str]()
+    document = {
+        "apiVersion": "taskgov/v1",
+        "cluster": {"name": "ml-cluster", "arn": CLUSTER_ARN},
+        "teams": [{"name": "team-a", "quota": {"ComputeQuotaResources": [{"InstanceType": G5, "Count": 1}]}}],
+        "notices": {"pendingMinutes": 30},
+    }
+    world.cluster.documents.stored["policies/ml-cluster.yaml"] = json.dumps(document).encode()
+    for number in range(50):
+        world.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=4)
+        world.cluster.with_waiting(f"wait-{number}", "team-a", gpus=4, minutes=6000)
+    count_once = world.cluster.state.count_once
+
+    def counted(arn: str, identity: str, *more: Any, **named: Any) -> bool:
+        if not identity.startswith("told-"):
+            asked.append(identity)
+        return count_once(arn, identity, *more, **named)
+
+    monkeypatch.setattr(world.cluster.state, "count_once", counted)
+    asks = []
+    for _ in range(8):
+        asked.clear()
+        world.publish()
+        asks.append(len(asked))
+    assert asks == [20, 20, 10, 0, 0, 0, 0, 0]
+    assert world.values("Preemptions") == [20, 20, 10]
+    assert world.bus.published[0][0] == "Task Waiting Too Long"
+    told = [detail["id"] for _, detail in world.bus.published]
+    assert len([one for one in told if one.startswith("preempted-")]) == 50
+    assert len(told) == len(set(told)) == 100
+    del world.cluster.documents.stored["memory/ml-cluster/told.json"]
+    asked.clear()
+    for _ in range(4):
+        world.publish()
+    assert (len(asked), len(world.bus.published)) == (20, 100), "marks show what was sent before the memory was lost"
+
+
+def test_teams_are_notified_of_all_but_the_preemptions_that_could_not_be_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_world()
+    for number in range(2):
+        world.cluster.with_preempted(f"job-{number}", "team-a", by="team-b", gpus=4)
+    count_once = world.cluster.state.count_once
+
+    def throttled(arn: str, identity: str, *more: Any, **named: Any) -> bool:
+        if identity.startswith("uid-job-1"):
+            raise ThrottledError("write ONCE")
+        return count_once(arn, identity, *more, **named)
+
+    monkeypatch.setattr(world.cluster.state, "count_once", throttled)
+    world.publish()
+    assert [detail["task"] for _, detail in world.bus.published] == ["job-0"]
+    monkeypatch.undo()
+    world.publish()
+    assert [detail["task"] for _, detail in world.bus.published] == ["job-0", "job-1"]
 
 
 def test_the_same_workload_preempted_again_counts_again() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from taskgov.allocation.codec import changes_sha256
 from taskgov.allocation.plan import GuardrailVerdict, Outcome, Plan
+from taskgov.audit.notices import cluster_notice, team_notice
 from taskgov.contracts.steps import PlanQuotasResult, Pointer, VerifyPlanResult
 from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome, record_of
@@ -19,6 +20,7 @@ from taskgov.services.told_plan import MOST_OF_A_GUARDRAIL, stopped_by
 from taskgov.services.wording import cut
 from tests.support.memory import CLUSTER_ARN, NOON
 from tests.support.plans import plan_of, update
+from tests.support.reports import a_report
 
 KIB = 1024
 TEAMS, ROWS = 1000, 15
@@ -48,7 +50,8 @@ def a_plan_that_everything_stops(script: str) -> Plan:
 
 
 PLANS = {script: a_plan_that_everything_stops(script) for script in SCRIPTS}
-in_each_script = pytest.mark.parametrize("script", SCRIPTS, ids=["ASCII", "Korean", "emoji", "quotes", "control"])
+SCRIPTS_NAMED = ("ASCII", "Korean", "emoji", "quotes", "control")
+in_each_script = pytest.mark.parametrize("script", SCRIPTS, ids=SCRIPTS_NAMED)
 
 
 def size(data: object) -> int:
@@ -106,7 +109,24 @@ def test_event_notice_and_record_of_a_run_stay_small(outcome: RunOutcome, script
     assert notice is not None
     assert len(notice.text.encode()) <= 128 * KIB
     record = record_of(end)
-    assert size([record.written, record.error]) <= 200 * KIB
+    assert size([record.written, record.error]) <= 40 * KIB
+
+
+@pytest.mark.parametrize("said", [*map(everybody, SCRIPTS), "\U000e0001" * 5000], ids=[*SCRIPTS_NAMED, "escapes"])
+def test_the_notices_of_an_audit_stay_small(said: str) -> None:
+    finding = replace(
+        a_report().findings[0],
+        because=said,
+        remedy=said,
+        teams=tuple(f"team-{number:05}" for number in range(TEAMS)),
+    )
+    report = replace(a_report(), findings=(finding,) * (TEAMS * ROWS))
+    notice = cluster_notice(report, "s3://bucket/report.html", [said] * TEAMS)
+    assert notice is not None
+    for sent in (notice, team_notice(report, list(report.findings), "s3://bucket/report.html")):
+        assert 20 * KIB < len(sent.text.encode()) <= 128 * KIB
+        assert "and 14,980 more" in sent.text
+    assert "and 980 more" in notice.text
 
 
 def test_what_is_left_out_is_counted() -> None:

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from taskgov.contracts.steps import PublishUsageRequest
 from taskgov.errors import InvalidRequestError, NotFoundError, UpstreamError
+from taskgov.services.happenings import preempted_id
 from taskgov.services.tell_teams import KEY, TellTeams
 from taskgov.services.told_memory import ToldMemory
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.starved import starved_teams
+from taskgov.usage.workload_facts import facts_in
+from taskgov.usage.workloads import preemptions_of
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.memory import CLUSTER_ARN, NOON, RecordingBus, RecordingFailures, RecordingMeter, RecordingTopics
 
@@ -64,7 +67,8 @@ class Told:
         return self.tell_of(self.cluster.snapshot())
 
     def tell_of(self, snapshot: Snapshot) -> tuple[str, ...]:
-        return self.tell(snapshot, starved_teams(snapshot))
+        counted = frozenset(map(preempted_id, preemptions_of(facts_in(snapshot.kueue))))
+        return self.tell(snapshot, starved_teams(snapshot), counted)
 
     @property
     def events(self) -> list[tuple[str, str]]:

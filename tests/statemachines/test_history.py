@@ -9,6 +9,8 @@ from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.statemachines.conftest import World, looked, planned
 from tests.statemachines.machines import definition
 
+pytestmark = pytest.mark.long
+
 TEAMS = 1_000
 MOST_EVENTS = 25_000
 """Step Functions ends an execution whose history reaches it (Developer Guide, "Service quotas")."""

@@ -22,7 +22,7 @@ from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
 from taskgov_embedded.stepfunctions.host import TaskFailedError
 from tests.services.test_item_sizes import LONG_TEAM, Kept, item_size, rows
 from tests.services.test_sizes import KIB, PLANS, POINTER, TEAMS, everybody
-from tests.statemachines.conftest import CAUSE, CLUSTER, DIGEST, World, looked
+from tests.statemachines.conftest import CAUSE, CLUSTER, DIGEST, World, looked, planned
 from tests.statemachines.machines import SUBSTITUTIONS
 from tests.statemachines.test_history import batch
 from tests.support.memory import NOON, FixedClock, InMemoryHyperPod, InMemoryState, InMemoryWorkflow
@@ -175,6 +175,23 @@ def test_what_states_hold_and_send_is_small(world: World, end: str) -> None:
     assert bool(world.notices) is (end in {"not_approved", "approved"})
 
 
+def test_what_a_run_of_ten_thousand_changes_holds_is_small(world: World) -> None:
+    """The first of them are named at its end; the records have the others, as they have what no answer named."""
+
+    def write(payload: dict[str, Any]) -> dict[str, Any]:
+        answer = batch(payload, (10 * TEAMS,))
+        return answer | {"changes": [*range(payload["index"], answer["next"])]}
+
+    world.steps |= {"PlanQuotas": lambda _: planned("apply", changes=10 * TEAMS), "ApplyChange": write}
+    watched = Watched(world)
+    assert world.run().output["applied"] == 10 * TEAMS
+    assert watched.largest <= STATE
+    (end,) = world.payloads("PublishUsage")
+    named = [index for call in end["wrote"] for index in call["changes"]]
+    assert named == [*range(len(named))]
+    assert 5 * TEAMS < len(named) < 10 * TEAMS
+
+
 @pytest.mark.parametrize("end", ENDS)
 def test_the_record_that_the_machine_keeps_when_nothing_can_be_published_is_small(world: World, end: str) -> None:
     ENDS[end](world)
@@ -186,6 +203,7 @@ def test_the_record_that_the_machine_keeps_when_nothing_can_be_published_is_smal
     assert max(map(size, watched.items)) <= KEPT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_kept_of_one_that_dies_in_any_state_is_small(world: World, table: "DynamoDBClient", end: str) -> None:
     """Every quota was written by then, or is announced and not known whether written."""

@@ -478,6 +478,9 @@ class InMemoryState:
     def was_counted(self, cluster_arn: str, identity: str) -> bool:
         return (cluster_arn, identity) in self.counted
 
+    def all_counted(self, cluster_arn: str, beginning: str) -> frozenset[str]:
+        return frozenset(one for arn, one in self.counted if arn == cluster_arn and one.startswith(beginning))
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         self.counted.pop((cluster_arn, identity), None)
 

@@ -156,6 +156,7 @@ def imported_by(name: str, brought: set[str]) -> set[str]:
     return set(json.loads(done.stdout))
 
 
+@pytest.mark.long
 @functions
 def test_its_layers_bring_what_it_imports_and_none_in_vain(name: str) -> None:
     layers = {layer: packages_of(layer) for one in FUNCTIONS[name]["Layers"] for layer in references(one)}

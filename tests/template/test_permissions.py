@@ -169,7 +169,13 @@ def test_documents_are_read_by_the_functions_that_need_them() -> None:
         "ApplyChangeRole": {"plans/*", "policies/*"},
         "VerifyPlanRole": {"plans/*", "policies/*"},
         "PublishUsageRole": {"plans/*", "policies/*", "memory/*", "work/*", "starts/*/estimates.json.gz"},
-        "EstimateStartsRole": {"policies/*", "work/*", "memory/*/work.json.gz", "starts/*"},
+        "EstimateStartsRole": {
+            "policies/*",
+            "work/*",
+            "memory/*/work.json.gz",
+            "memory/*/workloads.json.gz",
+            "starts/*",
+        },
         "AuditClusterRole": {"policies/*", "memory/*", "work/*", "starts/*/estimates.json.gz"},
         "TakeOrderRole": {"plans/*", "policies/*"},
     }

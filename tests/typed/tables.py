@@ -123,7 +123,7 @@ NOT_RUN: Final = {
     "pictures": "draws anew what is in docs/pictures",
     "sam": "installs; `make test-slow` needs it",
     "sbom": "`make test-slow` writes it too",
-    "test-estimates": "minutes; `make test` plays a sample",
+    "test-estimates": "minutes; `make test-long` plays a sample",
     "test-faults-deep": "an hour; `.ci/run` plays a sample",
     "test-fuzz": "`make test` plays a sample",
 }

@@ -2,6 +2,7 @@
 
 import gc
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ from taskgov.snapshot.readable import readable_kueue
 from taskgov.usage import workload_facts
 from taskgov.usage.cluster_usage import cluster_usage, leading_usage
 from taskgov.usage.starved import starved_teams
-from taskgov.usage.workload_facts import WorkloadFacts, facts_of
+from taskgov.usage.workload_facts import WorkloadFacts, backlog_in, facts_of
 from tests.support.clusters import GPU, GovernedCluster
+from tests.support.memory import NOON
 
 
 def test_what_was_worked_out_is_given_again_until_the_objects_are_gone() -> None:
@@ -103,7 +105,7 @@ def test_pods_of_one_shape_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> 
             return form.validate_python(pod_sets, strict=strict)
 
     form = pod_forms._FORM
-    pod_forms._have_form.cache_clear()
+    pod_forms.have_form.cache_clear()
     monkeypatch.setattr(pod_forms, "_FORM", Counting)
     cluster = GovernedCluster().with_team("team-a").with_team("team-b")
     for number in range(5):
@@ -143,9 +145,21 @@ def test_the_usage_for_tables_is_that_of_leading_resources_without_loans() -> No
     assert leading_usage(snapshot) == replace(whole, loans=(), teams=leading)
 
 
-def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_for_one_queue_with_the_same_request_is_put_together_with_its_oldest() -> None:
+    cluster = GovernedCluster().with_fair_share().with_nodes(2).with_team("team-a").with_team("team-b")
+    for name, team, gpus, minutes in (("a", "team-a", 2, 5), ("b", "team-a", 2, 50), ("c", "team-a", 8, 7)):
+        cluster.with_waiting(name, team, gpus=gpus, minutes=minutes)
+    snapshot = cluster.with_waiting("d", "team-b", gpus=2, minutes=9).snapshot()
+    assert [waiting.workloads for waiting in backlog_in(snapshot.kueue)] == [2, 1, 1]
+    pending = leading_usage(snapshot).pending
+    assert pending == cluster_usage(snapshot).pending
+    counts = [(team.team, team.workloads, team.accelerators, team.oldest_wait(NOON)) for team in pending]
+    assert counts == [("team-a", 3, 12, timedelta(minutes=50)), ("team-b", 1, 2, timedelta(minutes=9))]
+
+
+def test_the_usage_for_tables_reads_whole_what_was_preempted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8)
-    cluster.with_waiting("runs", "team-a", gpus=1)
+    cluster.with_waiting("runs", "team-a", gpus=1).with_preempted("leaves", "team-a", by="team-a", gpus=1)
     snapshot = cluster.snapshot()
     running: Any = snapshot.kueue.workloads[1]
     running["status"] = {"conditions": [{"type": "QuotaReserved", "status": "True"}]}
@@ -157,7 +171,23 @@ def test_the_usage_for_tables_reads_the_workloads_that_wait(monkeypatch: pytest.
 
     monkeypatch.setattr(workload_facts, "owner_of", counted)
     assert [team.workloads for team in leading_usage(snapshot).pending] == [1]
-    assert read == ["waits"]
+    assert read == ["leaves"]
+
+
+def test_check_and_usage_compute_the_shape_of_pods_once_for_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = GovernedCluster().with_team("team-a").with_waiting("a", "team-a", gpus=8)
+    snapshot = cluster.with_waiting("b", "team-a", gpus=8).snapshot()
+    computed: list[Any] = []
+
+    def counted(value: Any) -> bytes | None:
+        computed.append(value)
+        return shape_of(value)
+
+    kueue = replace(snapshot.kueue)  # nobody has looked at it
+    monkeypatch.setattr(shapes, "shape_of", counted)
+    assert readable_kueue(kueue) == (kueue, ())
+    leading_usage(replace(snapshot, kueue=kueue))
+    assert len(computed) == 2
 
 
 def test_the_model_computes_the_shape_of_pods_once_for_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_waiting_is_counted_by_team_with_what_is_asked_for() -> None:
         a_workload("other", team="team-b", gpus=0),
     ]
 
-    assert pending_by_team(facts_of_all(waiting)) == (
+    assert pending_by_team(KueueObjects(workloads=tuple(waiting))) == (
         TeamPending("team-a", 2, 9, NINE),
         TeamPending("team-b", 1, 0, NINE),
     )
@@ -71,7 +71,7 @@ def test_waiting_is_counted_by_team_with_what_is_asked_for() -> None:
     ids=lambda one: str(one["metadata"]["name"]),
 )
 def test_what_holds_quota_or_is_done_does_not_wait(workload: dict[str, Any]) -> None:
-    assert pending_by_team(facts_of_all([workload])) == ()
+    assert pending_by_team(KueueObjects(workloads=(workload,))) == ()
 
 
 def test_what_waits_is_found_as_by_reading_all_of_each_workload() -> None:
@@ -86,14 +86,15 @@ def test_what_waits_is_found_as_by_reading_all_of_each_workload() -> None:
                 item["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = selector
                 kueue = KueueObjects(workloads=(item,))
                 (facts,) = facts_in(kueue)
-                wanted = {("team-a", kind) for kind in facts.wanted_types if facts.waiting_since is not None}
+                asks = facts.asks if facts.waiting_since is not None else ()
+                wanted = {("team-a", pods.instance_type or "") for pods in asks}
                 assert waiting_for(kueue) == waiting_for(FollowedKueue(facts=(facts,))) == wanted
 
 
 def test_a_preempted_workload_waits_since_its_eviction() -> None:
     evicted = a_workload("victim", condition("Evicted", minutes=5), condition("QuotaReserved", true=False, minutes=6))
 
-    [pending] = pending_by_team(facts_of_all([evicted]))
+    [pending] = pending_by_team(KueueObjects(workloads=(evicted,)))
 
     assert pending.oldest_wait(NINE + timedelta(minutes=8)) == timedelta(minutes=3)
     assert pending.oldest_wait(NINE) == timedelta()

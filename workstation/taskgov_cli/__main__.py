@@ -22,10 +22,15 @@ def main() -> None:
             sys.stderr.write("Error: cannot write the answer: standard output is closed\n")
             raise SystemExit(2)
         from taskgov.bootstrap import ALLOCATIONS  # noqa: PLC0415 - see above
+        from taskgov_cli.keeping import end_at_once  # noqa: PLC0415 - see above
         from taskgov_cli.main import main as run  # noqa: PLC0415
 
         gc.set_threshold(ALLOCATIONS)
-        run()
+        try:
+            run()
+        except SystemExit as ended:
+            end_at_once(ended.code)
+            raise
     except KeyboardInterrupt:
         sys.stderr.write("\nInterrupted.\n")
         raise SystemExit(INTERRUPTED) from None

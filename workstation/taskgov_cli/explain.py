@@ -17,6 +17,7 @@ from taskgov_cli import durations, snapshots
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
+from taskgov_cli.keeping import kept_to_the_end
 from taskgov_cli.kept_starts import starts_of
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, findings_table
@@ -94,7 +95,7 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
 def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> WorkloadExplanation:
     if sees_all(known, EXPLAINING_NEEDS):
         told = durations.run_times(known, runs)
-        with snapshots.kept_to_the_end():
+        with kept_to_the_end():
             loaded_from(known, known.instance_types)  # the answer takes this model, which goes with the snapshot
         return explain_workload(known, workload, told)
     return explain_own_workload(known, workload)

@@ -34,7 +34,7 @@ Run = Mapping[str, Any]
 """The record of a run, as it is in the table (`RUN#<time>#<execution>`)."""
 
 SHOWN = 20
-"""Quotas that a run wrote before it ended that are shown; `--json` has all."""
+"""Quotas that a run wrote before it ended that are shown; `--json` has all that are on record."""
 
 WAITING = "needs-approval"
 LONGEST = timedelta(days=14)
@@ -219,7 +219,9 @@ def _written(run: Run) -> Iterator[str]:
     """Say what a run wrote that did not come to its end."""
     names = run.get("written", ())
     if names and run["outcome"] in {"unfinished", "progressing"}:
-        more = f" and {len(names) - SHOWN} more: --json shows all" if len(names) > SHOWN else ""
+        count = max(len(names), int(run["applied"]))
+        hint = "--json shows all" if count == len(names) else "the plan in the bucket names them"
+        more = f" and {count - SHOWN} more: {hint}" if count > SHOWN else ""
         yield f"written: {', '.join(names[:SHOWN])}{more}"
 
 

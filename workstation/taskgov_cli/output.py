@@ -44,6 +44,10 @@ class _SafeConsole(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text, keep="\n"), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Let `taskgov_cli.failures` end the command: rich would end it with 1, which is an answer."""
+        raise BrokenPipeError from None
+
 
 def console(*, stderr: bool = False) -> Console:
     """Return the console: as wide as the terminal or `COLUMNS` says, else wide enough for tables (a file, a pipe).
@@ -78,7 +82,7 @@ def print_error(what: str, sentence: object) -> None:
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output, and nothing else; dataclasses anywhere in it are as in `jsonable`."""
     text = json.dumps(jsonable(value), indent=2).replace("\x7f", "\\u007f")
-    Console(highlight=False, soft_wrap=True).print(text, markup=False)
+    typer.echo(text)
 
 
 def jsonable(value: object) -> Any:

@@ -21,6 +21,7 @@ from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import paths
 from taskgov.services.step_inputs import stored_plan
+from taskgov.services.wording import shortened_error
 from taskgov_cli.change_states import ChangeSince, ChangeState, change_states
 from taskgov_cli.deployed import OfCluster, PlanId, RefusedError, StackName, deployed, told
 from taskgov_cli.form import Form
@@ -133,7 +134,7 @@ class Rollback:
             plan=self.pointer,
             plan_id=self.plan.plan_id,
             applied=written,
-            error=error,
+            error=shortened_error(error),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from taskgov.violations import value_of, violations_from
 from taskgov_cli import settings
 from taskgov_cli.failures import sentence_of
 from taskgov_cli.files import put
+from taskgov_cli.keeping import keep, kept_to_the_end
 from taskgov_cli.output import UNREACHABLE, console, print_error, working
 
 if TYPE_CHECKING:
@@ -192,23 +192,9 @@ def read(file: Path) -> Snapshot:
     for note in notes:
         console(stderr=True).print(f"{file}: {note}", style="dim", soft_wrap=True)
     kueue, odd = readable_kueue(found.kueue)
-    return replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
-
-
-@contextmanager
-def kept_to_the_end() -> Iterator[None]:
-    """Keep Python's collector of cycles away from what is read or made here: the command needs it to its end.
-
-    Searching it, at once and later, took a quarter of the CPU time of `status` at 50,000 workloads.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if was_on:
-            gc.enable()
+    whole = replace(found, kueue=kueue, unreadable_objects=(*found.unreadable_objects, *odd))
+    keep(whole)
+    return whole
 
 
 def parsed(file: Path) -> tuple[Snapshot, Mapping[str, Any]]:

@@ -15,7 +15,6 @@ from taskgov.scheduling.kueue_version import FOLLOWED
 from taskgov.snapshot.health import node_fault
 from taskgov.snapshot.kueue_manager import kueue_release, unknown_because
 from taskgov.usage.cluster_usage import cluster_usage, leading_usage
-from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import pending_by_team
 from taskgov_cli import snapshots
 from taskgov_cli.form import Form
@@ -125,7 +124,7 @@ def print_own_team(known: Snapshot, team: str, form: Form, *, as_json: bool) -> 
 def _own(known: Snapshot, teams: set[str], needs: frozenset[Part], starts: Starts = None) -> View:
     """Return what a person sees who does not see all teams."""
     lines = [line for line in own_lines(known) if not teams or line.team in teams]
-    waiting = {team.team: team for team in pending_by_team(facts_in(known.kueue)) if not teams or team.team in teams}
+    waiting = {team.team: team for team in pending_by_team(known.kueue) if not teams or team.team in teams}
     data = {
         "cluster": known.cluster.name,
         "takenAt": known.taken_at,

@@ -16,6 +16,7 @@ from taskgov_cli import documents, durations, snapshots, supposing
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.grid import table
+from taskgov_cli.keeping import kept_to_the_end
 from taskgov_cli.lease_table import leases_table
 from taskgov_cli.output import AsJson, findings_table, working
 from taskgov_explain.find import UnknownNameError
@@ -76,7 +77,7 @@ def what_if_command(  # noqa: PLR0913, PLR0917 - the options of a command
     try:
         typed = supposing.Typed(lose_nodes or [], add_nodes or [], set_quota or [], weight or [])
         hypothesis = supposing.hypothesis(wanted, typed, supposing.submitted(submit or [], wanted, as_team))
-        with working("supposing"), snapshots.kept_to_the_end():
+        with working("supposing"), kept_to_the_end():
             supposed = suppose(wanted, hypothesis)
             whole = as_json or form in {Form.JSON, Form.YAML}
             supposed_then = what_if(now, supposed, durations.run_times(supposed, runs), with_digest=whole)

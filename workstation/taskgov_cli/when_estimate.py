@@ -22,7 +22,7 @@ from taskgov.usage.amounts import words
 from taskgov_explain.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from taskgov.estimates.history import History
     from taskgov.estimates.kept import KeptEstimates, TeamScore
@@ -260,7 +260,13 @@ def _named(ends: tuple[Before, ...], known: Snapshot) -> tuple[WaitsFor, ...]:
     return tuple(WaitsFor(name, futures) for name, futures in found.items())
 
 
-def _exactly(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:  # noqa: ARG001
+def _exactly(
+    setting: Setting,
+    jobs: Jobs,
+    until: Instant,
+    watched: tuple[int, ...],  # noqa: ARG001
+    goes_on: Callable[[], bool],  # noqa: ARG001
+) -> Starts:
     from taskgov_explain.exact_starts import exact_starts  # noqa: PLC0415 - for the few queues that need it
 
     return exact_starts(setting, jobs, until)

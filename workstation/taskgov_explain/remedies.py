@@ -44,7 +44,11 @@ def remedies_of(case: Case) -> tuple[Remedy, ...]:
     if case.queue is None or case.queue_object is None:
         return ()
     trial = Trial(case, case.queue, case.queue_object)
-    return (*_finishing(trial), *_more_quota(trial), *_higher_borrow_limit(trial))
+    found = list(_finishing(trial))
+    for remedies in (_more_quota, _higher_borrow_limit):
+        with trial.with_queue_put_back():
+            found += remedies(trial)
+    return tuple(found)
 
 
 # Somebody finishes

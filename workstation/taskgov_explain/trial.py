@@ -1,6 +1,11 @@
-"""Would a waiting workload run if this were otherwise? The scheduling model answers, on a copy."""
+"""Would a waiting workload run if this were otherwise? The scheduling model answers.
 
-from collections.abc import Callable, Iterable, Mapping
+Others finish on a copy. Another queue is only supposed, as a search for victims takes them out, and put back after it:
+a copy has all workloads.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +20,7 @@ from taskgov.quantities import format_quantity, is_accelerator
 from taskgov.scheduling import KueueModel
 from taskgov.scheduling.assignment import FIT
 from taskgov.scheduling.objects import ClusterQueue, FlavorResource, split
-from taskgov.scheduling.reading import effective_groups
+from taskgov.scheduling.reading import effective_groups, read_cluster_queue
 from taskgov.scheduling.reasons import InsufficientQuota, InsufficientUnusedQuota
 from taskgov_explain.raised import raised
 
@@ -31,7 +36,7 @@ Entry = Mapping[str, Any]
 class Trial:
     """A waiting workload, its queue, and the scheduler that answers.
 
-    The worlds with another queue are one and the same copy: use one before the next is made.
+    The worlds with another queue are the case's own: ask one before the next is made, inside `with_queue_put_back`.
     """
 
     case: "Case"
@@ -53,9 +58,14 @@ class Trial:
                 return quota if all(row.instance_type in self.table for row in rows) else None
         return None
 
-    @cached_property
-    def _copy(self) -> KueueModel:
-        return self.case.world.copy()
+    @contextmanager
+    def with_queue_put_back(self) -> Iterator[None]:
+        """Give the queue at the end what it has now."""
+        own = self.case.world.queue_spec(self.queue.name)
+        try:
+            yield
+        finally:
+            self.case.world.suppose(own)
 
     def runs(self, world: KueueModel) -> tuple[bool, tuple[str, ...]]:
         """Return whether the workload, were it the next, would run in a world, and whom it would preempt for that."""
@@ -98,8 +108,7 @@ class Trial:
             [queue] = render(
                 (self.quota.model_copy(update={"compute_quota_config": config}),), None, self.table
             ).cluster_queues
-            self._copy.apply(queue)
-            return self._copy
+            return self._supposing(queue)
 
         def more(key: FlavorResource, resource: str, entry: Entry) -> Entry:
             nominal = self.queue.quotas[key].nominal + added.get(key, 0)
@@ -141,16 +150,12 @@ class Trial:
             {**group, "flavors": [changed(flavor) for flavor in group["flavors"]]}
             for group in effective_groups(self.queue_object)
         ]
-        world = self._copy
         # Without its status: effective quotas would take the place of the spec.
-        changed_queue = {
-            **self.queue_object,
-            "kind": "ClusterQueue",
-            "spec": {**spec, "resourceGroups": groups},
-            "status": {},
-        }
-        world.apply(changed_queue)
-        return world
+        return self._supposing({**self.queue_object, "spec": {**spec, "resourceGroups": groups}, "status": {}})
+
+    def _supposing(self, queue: "KubernetesObject") -> KueueModel:
+        self.case.world.suppose(read_cluster_queue(queue))
+        return self.case.world
 
 
 def _missing(reason: InsufficientQuota | InsufficientUnusedQuota) -> int:

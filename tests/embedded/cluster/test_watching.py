@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
-from taskgov_embedded.cluster import history
+from taskgov_embedded.cluster import history, reading
 from taskgov_embedded.cluster.api_server import ClusterApiServer
 from taskgov_embedded.cluster.objects import ObjectStore
 
@@ -36,7 +36,7 @@ def write(store: ObjectStore, name: str, priority: int = 0, **labels: str) -> in
     return int(stored["metadata"]["resourceVersion"])
 
 
-def watched(server: ClusterApiServer, since: int, seconds: int = 1, **query: str) -> list[dict[str, Any]]:
+def watched(server: ClusterApiServer, since: int, seconds: float = 0.1, **query: str) -> list[dict[str, Any]]:
     fields = {"watch": "1", "resourceVersion": str(since), "timeoutSeconds": str(seconds), **query}
     answer = urllib3.request("GET", server.url + PATH, fields=fields, timeout=60.0)
     return [json.loads(line) for line in answer.data.splitlines()]
@@ -83,17 +83,20 @@ def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted(
     assert said(found) == [("ADDED", "a", 2), ("DELETED", "a", 4)]
 
 
-def test_a_bookmark_has_the_version_of_all_that_was_delivered(store: ObjectStore, server: ClusterApiServer) -> None:
+def test_a_bookmark_has_the_version_of_all_that_was_delivered(
+    store: ObjectStore, server: ClusterApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BOOKMARK_BEFORE_END", 0.2)
     since = write(store, "a")
     store.apply({"kind": "Node", "metadata": {"name": "n"}})
-    (mark,) = watched(server, since, seconds=3, allowWatchBookmarks="true")
+    (mark,) = watched(server, since, seconds=0.3, allowWatchBookmarks="true")
     assert mark["type"] == "BOOKMARK"
     assert mark["object"] == {
         "kind": "Workload",
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "metadata": {"resourceVersion": "2"},
     }
-    assert watched(server, since, seconds=3) == []
+    assert watched(server, since, seconds=0.3) == []
 
 
 def test_what_is_not_kept_any_more_is_gone(store: ObjectStore, server: ClusterApiServer) -> None:

@@ -18,9 +18,11 @@ from taskgov.allocation.planner import plan_quotas
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.errors import GovernanceError
 from taskgov.ports import RunRecord
+from taskgov.services.end_of_run import WRITTEN_NAMED
 from taskgov.services.plan_path import first_writes
 from taskgov.services.plan_quotas import keep_plan
 from taskgov.services.step_inputs import stored_plan
+from taskgov.services.wording import shortened_error
 from taskgov.services.written_in_run import WhatWasWritten, WrittenInRun
 from taskgov.snapshot.records import Authorship
 from taskgov_cli import live_reading
@@ -115,8 +117,8 @@ class OnePlan:
             plan=pointer,
             plan_id=ended.plan_id,
             applied=count,
-            error="; ".join(filter(None, (ended.error, written.unknown))) or None,
-            written=written.subjects,
+            error=shortened_error("; ".join(filter(None, (ended.error, written.unknown))) or None),
+            written=written.subjects[:WRITTEN_NAMED],
         )
 
 

@@ -151,6 +151,11 @@ class Coordination(TableItems):
         """Return whether an identity was counted, strongly consistent."""
         return bool(self._item(keys.once(cluster_arn, identity)))
 
+    def all_counted(self, cluster_arn: str, beginning: str) -> frozenset[str]:
+        """Return the identities that were counted and begin so, strongly consistent."""
+        items = self._items(cluster_arn, keys.once(cluster_arn, beginning)["sk"])
+        return frozenset(str(item["sk"]).partition("#")[2] for item in items)
+
     def forget_once(self, cluster_arn: str, identity: str) -> None:
         """Forget that an identity was counted."""
         with translated(f"forget {identity}"):

@@ -5,7 +5,7 @@ that left no trace. Raising such a quota continues; lowering it requires approva
 document. Every change then requires approval, until a document is put into force again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -136,10 +136,12 @@ def as_onlooker(finding: Finding) -> Finding:
 def _restored(restored: RestoredState) -> Finding:
     left = ""
     if restored.taken_over:
-        left = f" No record was left of {_listed(restored.taken_over)}; present values were taken over."
+        named = _listed(restored.taken_over, restored.more_taken_over)
+        left = f" No record was left of {named}; present values were taken over."
     elif restored.loss.is_of_records:
         left = " All records were recovered from the last snapshot."
-    evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": len(restored.taken_over)}
+    count = len(restored.taken_over) + restored.more_taken_over
+    evidence = {"loss": restored.loss.value, "at": restored.at.isoformat(), "takenOver": count}
     return STATE_RESTORED.about(
         "state",
         evidence,
@@ -150,7 +152,6 @@ def _restored(restored: RestoredState) -> Finding:
     )
 
 
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more
+def _listed(names: Sequence[str], others: int = 0) -> str:
+    more = len(names[_NAMED:]) + others
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more else "")

@@ -24,7 +24,6 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.never_fits import never_fits
 from taskgov.usage.quota_usage import QuotaUsage, usage_in
 from taskgov.usage.starved import starved_teams
-from taskgov.usage.workload_facts import facts_in
 from taskgov.usage.workloads import TeamPending, pending_by_team
 
 IDLE_AFTER: Final = timedelta(hours=168)
@@ -37,7 +36,7 @@ def work_findings(snapshot: Snapshot) -> Iterable[Finding]:
     """Return the findings about use, waiting work and evictions."""
     usage = usage_in(snapshot.kueue).lines
     accelerators = [line for line in usage if is_accelerator(line.resource)]
-    pending = {work.team: work for work in pending_by_team(facts_in(snapshot.kueue))}
+    pending = {work.team: work for work in pending_by_team(snapshot.kueue)}
     yield from _starved(snapshot)
     yield from _hoarded(snapshot, accelerators, pending)
     yield from _over_quota(accelerators)

@@ -15,8 +15,8 @@ from taskgov.printable import printable
 
 TOLD: Final = 20
 """Findings, topics and teams in a notice; the report has them all."""
-LETTERS: Final = 1000
-"""Letters of a sentence in a notice: it may name every team."""
+MOST_BYTES: Final = 1000
+"""Bytes of a sentence in a notice: it may name every team."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice |
     `page` is where the report is; `untold` names the topics that could not be reached, with the reason.
     """
     grave = attention(report)
-    lost = _some([printable(f"Not sent: {message}")[:LETTERS] for message in untold])
+    lost = _some([_cut(f"Not sent: {message}") for message in untold])
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -86,8 +86,12 @@ def _named(teams: list[str]) -> str:
 
 def _line(finding: ReportedFinding) -> str:
     plan = f" (plan {finding.plan.plan_id} does it)" if finding.plan else ""
-    sentence = f"{finding.because[:LETTERS]} {finding.remedy[:LETTERS]}"
+    sentence = f"{_cut(finding.because)} {_cut(finding.remedy)}"
     return printable(f"{finding.severity.upper()} {finding.subject}: {sentence}{plan}{_since(finding)}")
+
+
+def _cut(sentence: str) -> str:
+    return printable(sentence).encode()[:MOST_BYTES].decode(errors="ignore")
 
 
 def _since(finding: ReportedFinding) -> str:

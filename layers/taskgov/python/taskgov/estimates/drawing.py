@@ -38,16 +38,18 @@ _NORMAL: Final = NormalDist()
 
 
 class Player(Protocol):
-    """Replays jobs under a setting until the watched jobs (indexes) have started."""
+    """Replays jobs under a setting until the watched jobs (indexes) have started, or `goes_on` returns false."""
 
-    def __call__(self, setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
+    def __call__(
+        self, setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...], goes_on: Callable[[], bool]
+    ) -> Starts:
         """Return the start of each job."""
         ...
 
 
-def fast(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...]) -> Starts:
+def fast(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...], goes_on: Callable[[], bool]) -> Starts:
     """Replay with `taskgov.futures`, which supports only what its `accepts` allows."""
-    return replay(setting, jobs, until, watched=watched)
+    return replay(setting, jobs, until, watched=watched, goes_on=goes_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def waits_together(
 ) -> Together:
     """Return the waits of many jobs from one set of futures: up to `count`, while `goes_on` returns true.
 
+    One future of a long queue may take minutes, so the time ends a future too; one that is cut short is left out.
     A job that starts in none of the first `GIVE_UP` futures is no longer watched. Otherwise every future would have to
     be replayed to the horizon.
     """
@@ -123,11 +126,15 @@ def waits_together(
         future = _Future(scene, prospects, run_times, coming, _RandomRunTimes(chance, drawing.together))
         while True:
             until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
-            found = drawing.player(scene.setting, Jobs(future.until(until)), until, active)
+            found = drawing.player(scene.setting, Jobs(future.until(until)), until, active, goes_on)
+            if not goes_on():
+                break
             first = found.first()
             if stage == len(STAGES) - 1 or all(job in first for job in active):
                 break
             stage += 1
+        if not goes_on():
+            break
         for job in active:
             waits[job].append((first[job] - scene.now) / SECOND if job in first else inf)
         _count_ends(found, {job: first[job] for job in active if job in first}, cohorts, after)

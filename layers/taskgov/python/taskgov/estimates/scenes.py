@@ -13,19 +13,21 @@ from taskgov.kueue.named import named
 from taskgov.quantities import is_accelerator
 from taskgov.scheduling import instant
 from taskgov.scheduling.instants import SECOND
-from taskgov.scheduling.objects import PodSet, Workload
+from taskgov.scheduling.objects import Admission, PodSet, Workload
 from taskgov.scheduling.reading import read_cluster_queue, read_cohort, read_flavor, read_local_queue, read_workload
 from taskgov.scheduling.status_reading import read_admission, read_conditions
 from taskgov.snapshot.manager import config_of
 from taskgov.usage.amounts import accelerators
+from taskgov.usage.workload_facts import FollowedKueue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import timedelta
 
     from taskgov.estimates.arrivals import Coming
     from taskgov.scheduling.instants import Instant
-    from taskgov.snapshot.model import KubernetesObject, Snapshot
+    from taskgov.snapshot.model import KubernetesObject, KueueObjects, Snapshot
+    from taskgov.usage.workload_facts import WorkloadFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +59,14 @@ def queue_of(
     """Return the queue of a snapshot.
 
     `said` are total run times that somebody gave, by Kueue's key. `backgrounds` come from the record of work, by UID.
-    Evicted workloads that still hold quota count as waiting. Raises `KeyError` or `ValueError` for objects that cannot
-    be read.
+    Evicted workloads that still hold quota count as waiting. Where only facts about workloads are known
+    (`FollowedKueue`), their pods are not. Raises `KeyError` or `ValueError` for objects that cannot be read.
     """
     now = instant(snapshot.taken_at)
-    classes = {item["metadata"]["name"]: int(item["value"]) for item in snapshot.kueue.priority_classes}
     present: dict[str, Present] = {}
-    for item in snapshot.kueue.workloads:
-        about = (backgrounds or {}).get(str(item["metadata"].get("uid")), _UNKNOWN)
-        found = _present(item, classes, now, about)
-        if found is not None:
-            fixed = said.get(found.workload.key)
-            present[found.workload.key] = found._replace(fixed=None if fixed is None else fixed.total_seconds())
+    for found in _all_present(snapshot.kueue, now, backgrounds or {}):
+        fixed = said.get(found.workload.key)
+        present[found.workload.key] = found._replace(fixed=None if fixed is None else fixed.total_seconds())
     runs = tuple(
         Ran(job.request, job.held.since / SECOND, job.ran, ended=False)
         for job in present.values()
@@ -77,6 +75,37 @@ def queue_of(
     setting = _setting(snapshot, {job.workload.namespace for job in present.values()})
     uids = tuple(job.workload.uid for job in present.values())
     return Queue(Scene(now, setting, tuple(present.values()), _Newcomers(setting)), tuple(present), uids, runs)
+
+
+def is_present(facts: WorkloadFacts) -> bool:
+    """Return whether a workload is known to wait or run."""
+    return facts.waiting_since is not None or _runs_since(facts) is not None
+
+
+def _runs_since(facts: WorkloadFacts) -> Instant | None:
+    attempt = facts.attempt
+    if attempt is None or attempt.finished is not None or facts.waiting_since is not None:
+        return None
+    return attempt.admitted
+
+
+def _all_present(kueue: KueueObjects, now: Instant, backgrounds: Mapping[str, Background]) -> Iterable[Present]:
+    if isinstance(kueue, FollowedKueue):
+        return map(_followed, filter(is_present, kueue.facts))
+    classes = {item["metadata"]["name"]: int(item["value"]) for item in kueue.priority_classes}
+    found = (
+        _present(item, classes, now, backgrounds.get(str(item["metadata"].get("uid")), _UNKNOWN))
+        for item in kueue.workloads
+    )
+    return (present for present in found if present is not None)
+
+
+def _followed(facts: WorkloadFacts) -> Present:
+    """Return a workload of which only facts are known."""
+    since = _runs_since(facts)
+    workload = Workload(facts.namespace, facts.name, facts.queue, (), facts.priority, uid=facts.uid)
+    held = None if since is None else Held(Admission("", ()), since)
+    return Present(workload, Request(facts.team, facts.accelerators), held)
 
 
 def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, about: Background) -> Present | None:

@@ -13,7 +13,7 @@ from taskgov.futures.standing import NOT_RUNNING
 from taskgov.futures.starts import Starts, Stay
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from taskgov.futures.jobs import Jobs
     from taskgov.futures.queues import Tree
@@ -29,13 +29,15 @@ def replay(
     until: Instant | None = None,
     changes: Sequence[Change] = (),
     watched: Collection[int] = (),
+    goes_on: Callable[[], bool] | None = None,
 ) -> Starts:
     """Return who starts, is preempted and ends when, until nothing more can happen, or after all moments to `until`.
 
     With `watched` (indexes of jobs that wait) it is over after the moment at which the last of them started for the
-    first time. For what `accepts` has reasons against the answer means nothing.
+    first time; with `goes_on`, before the first moment at which that returns false. For what `accepts` has reasons
+    against the answer means nothing.
     """
-    return _Replay(setting, jobs, changes, watched).run(_NEVER if until is None else until)
+    return _Replay(setting, jobs, changes, watched).run(_NEVER if until is None else until, goes_on)
 
 
 class _Replay(Cycles):
@@ -51,10 +53,10 @@ class _Replay(Cycles):
         """Trees in which searches of flavors go round until something changes."""
         self.changes.reverse()  # the next is the last; of one moment they come in the order in which they were given
 
-    def run(self, until: Instant) -> Starts:
+    def run(self, until: Instant, goes_on: Callable[[], bool] | None = None) -> Starts:
         """Let time pass."""
         arrivals, ends, looks, now = self.jobs.arrivals, self.ends, self.looks, 0
-        while not self.loop:
+        while not self.loop and (goes_on is None or goes_on()):
             while ends and self.number_of[ends[0][2]] != ends[0][1]:
                 heappop(ends)  # preempted meanwhile
             due = arrivals[self.arrived][0] if self.arrived < len(arrivals) else _NEVER

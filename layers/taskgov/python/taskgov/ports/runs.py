@@ -94,7 +94,7 @@ class RunRecord:
     snapshot: Pointer | None = None
     """What the run saw; absent when it failed before it had read the cluster, or was requested by a person."""
     written: tuple[str, ...] = ()
-    """What it wrote (`Change.subject`), by all of its plans."""
+    """The first names of what it wrote (`Change.subject`), by all of its plans; `applied` counts all."""
 
 
 class Workflow(Protocol):

@@ -161,6 +161,10 @@ class StateStore(Protocol):
         """Return whether an identity was counted (strongly consistent)."""
         ...
 
+    def all_counted(self, cluster_arn: str, beginning: str) -> frozenset[str]:
+        """Return the identities that were counted and begin so, of the last thirty days (strongly consistent)."""
+        ...
+
     def take_turn(self, cluster_arn: str, now: datetime) -> str | None:
         """Return a token when no other process notifies teams of this cluster, None while one does.
 

@@ -29,15 +29,13 @@ def not_modelled(obj: Mapping[str, Any], pods: bytes | None = None) -> frozenset
 def _add_in_use(found: set[str], at: Any, look: _Look) -> None:
     """Add the features for which something is set, at this place (where something is) or below."""
     found |= look.features
-    for name, below in look.below.items():
-        if name == "[]":
-            for item in filter(None, at if isinstance(at, list) else ()):
-                _add_in_use(found, item, below)
-        elif name.startswith("type="):
-            if any(condition.get("type") == name[5:] and condition.get("status") == "True" for condition in at):
-                found |= below.features
-        elif (type(at) is dict or isinstance(at, Mapping)) and (value := at.get(name)):
-            _add_in_use(found, value, below)
+    if type(at) is dict or isinstance(at, Mapping):  # a plain dictionary needs no look at the classes of Mapping
+        for name, below in look.below.items():
+            if name in at and (value := at[name]):
+                _add_in_use(found, value, below)
+    elif isinstance(at, list) and "[]" in look.below:
+        for item in filter(None, at):
+            _add_in_use(found, item, look.below["[]"])
 
 
 @lru_cache(maxsize=KNOWN)
@@ -52,10 +50,8 @@ def _steps(path: str) -> tuple[str, ...]:
 
     >>> _steps("Workload.spec.podSets[].name"), _steps("Workload.metadata.annotations{kueue.x-k8s.io/a}")
     (('spec', 'podSets', '[]', 'name'), ('metadata', 'annotations', 'kueue.x-k8s.io/a'))
-    >>> _steps("Workload.status.conditions[type=Evicted]")
-    ('status', 'conditions', 'type=Evicted')
     """
-    return tuple(re.findall(r"(?<=\{)[^}]+|\[\]|type=\w+|[^.\[\]{}]+", path))[1:]
+    return tuple(re.findall(r"(?<=\{)[^}]+|\[\]|[^.\[\]{}]+", path))[1:]
 
 
 @dataclass(slots=True)

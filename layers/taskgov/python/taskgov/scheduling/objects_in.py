@@ -97,6 +97,10 @@ class KueueModelObjects(KueueModelReports):
         """Add or change a ClusterQueue given as a value."""
         self._store.put_queue(spec)
 
+    def suppose(self, spec: ClusterQueue) -> None:
+        """Let a queue have another spec for questions only; put its own back (`queue_spec`) before anything else."""
+        self._store.suppose(spec)
+
     def put(self, value: Value) -> None:
         """Add or change an object given as a value."""
         match value:

@@ -1,12 +1,12 @@
 """The form of pod sets, checked once for each shape: it is most of the form of a workload."""
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from taskgov.scheduling.kueue_forms import DEEPEST, is_deep
-from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
+from taskgov.scheduling.shapes import KNOWN, value_of
 from taskgov.scheduling.workload_forms import PodSetForm
 
 _LEVEL: Final = 2
@@ -14,15 +14,9 @@ _LEVEL: Final = 2
 _FORM: Final = TypeAdapter(list[PodSetForm], config=ConfigDict(defer_build=True))
 
 
-def without_known_pods(workload: Any) -> Any:
-    """Return a workload without its pod sets where those have their form; any other object as it is."""
-    spec = workload.get("spec") if isinstance(workload, dict) else None
-    shape = shape_of(spec.get("podSets")) if isinstance(spec, dict) else None
-    return {**workload, "spec": {**spec, "podSets": []}} if spec and shape and _have_form(shape) else workload
-
-
 @lru_cache(maxsize=KNOWN)
-def _have_form(shape: bytes) -> bool:
+def have_form(shape: bytes) -> bool:
+    """Return whether pod sets of this shape have their form, and bear to be read at their depth in a workload."""
     pod_sets = value_of(shape)
     try:
         _FORM.validate_python(pod_sets, strict=True)

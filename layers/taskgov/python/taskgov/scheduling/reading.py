@@ -162,25 +162,24 @@ def read_workload(
     priority = priority_of_class.get(workload_class or "", spec.get("priority"))
     namespace = namespace_of(obj)
     pods = _pods(spec.get("podSets") or (), namespace, rules, shape or shape_of_pods(obj))
-    return Workload(
-        namespace=namespace,
-        name=name_of(obj),
-        queue=spec.get("queueName") or "",
-        pod_sets=pods.sets,
-        priority=priority or 0,
-        created=instant(metadata.get("creationTimestamp")),
-        uid=metadata.get("uid") or "",
-        job_uid=labels.get(JOB_UID_LABEL) or "",
-        priority_class=workload_class,
-        active=spec.get("active") is not False,
-        reclaimable=tuple(
-            (r["name"], r["count"]) for r in (obj.get("status") or {}).get("reclaimablePods") or () if r["count"]
-        ),
-        completion=pods.completion,
-        refusal=pods.refusal,
-        gates=annotations.get(GATES_ANNOTATION) or "",
-        replaces=annotations.get(REPLACES_ANNOTATION) or "",
-        source=obj,
+    status = obj.get("status") or {}
+    return Workload(  # by position: to give all of them by name takes longer than to read them
+        namespace,
+        name_of(obj),
+        spec.get("queueName") or "",
+        pods.sets,
+        priority or 0,
+        instant(metadata.get("creationTimestamp")),
+        metadata.get("uid") or "",
+        labels.get(JOB_UID_LABEL) or "",
+        workload_class,
+        spec.get("active") is not False,
+        tuple((r["name"], r["count"]) for r in status.get("reclaimablePods") or () if r["count"]),
+        pods.completion,
+        pods.refusal,
+        annotations.get(GATES_ANNOTATION) or "",
+        annotations.get(REPLACES_ANNOTATION) or "",
+        obj,
     )
 
 

@@ -4,7 +4,6 @@ A shape is the content of a value as bytes, so it is the same for equal values, 
 """
 
 import marshal
-from collections.abc import Mapping
 from typing import Any, Final
 
 KNOWN: Final = 4096
@@ -27,9 +26,10 @@ def shape_of(value: Any) -> bytes | None:
         return None
 
 
-def shape_of_pods(workload: Mapping[str, Any]) -> bytes | None:
-    """Return the shape of the pod sets of a Workload."""
-    return shape_of((workload.get("spec") or {}).get("podSets") or ())
+def shape_of_pods(workload: object) -> bytes | None:
+    """Return the shape of the pod sets of a Workload; None for other objects."""
+    spec = workload.get("spec") if isinstance(workload, dict) else None
+    return shape_of(spec.get("podSets") or ()) if isinstance(spec, dict) else None
 
 
 def value_of(shape: bytes) -> Any:

@@ -140,13 +140,18 @@ class Store(AccountStore):
         if state.spec == spec:
             return
         self.notified.add(spec.name)
-        moves = state.spec.cohort != spec.cohort
-        if state.spec.quotas != spec.quotas or moves:
+        if state.spec.quotas != spec.quotas or state.spec.cohort != spec.cohort:
             state.generation += 1
         if state.spec.checks != spec.checks or state.spec.stop_policy != spec.stop_policy:
             self.unsaid.update({r.key: r for r in self.records.values() if self.queue_of(r) is state})
-        state.redefine(spec)
         state.pending.strategy = spec.strategy
+        self.suppose(spec)
+
+    def suppose(self, spec: ClusterQueue) -> None:
+        """Give a cluster queue another spec, as far as it decides who fits; no workload is reconsidered for it."""
+        state = self.queues[spec.name]
+        moves = state.spec.cohort != spec.cohort
+        state.redefine(spec)
         self._inactive.clear()
         if self._tree_changed or moves or not requote(state.node, spec.quotas, spec.weight):
             self._tree_changed = True

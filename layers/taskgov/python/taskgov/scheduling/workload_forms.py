@@ -1,6 +1,8 @@
 # ruff: noqa: N815 - the fields have the API's own names
 """The form of a Workload of Kueue, with its pods and what completes them: the fields that decisions read."""
 
+from typing import Any
+
 from taskgov.scheduling.field_forms import (
     MAY_BE_MISSING,
     Amounts,
@@ -144,6 +146,16 @@ class WorkloadForm(ObjectForm):
     metadata: OwnedForm
     spec: _WorkloadSpec
     status: _WorkloadStatus | None = None
+
+
+class _SpecBesidesPods(_WorkloadSpec):
+    podSets: Any = MAY_BE_MISSING
+
+
+class BesidesPodsForm(WorkloadForm):
+    """The form of a Workload whose pod sets have been checked (`taskgov.scheduling.pod_forms`)."""
+
+    spec: _SpecBesidesPods
 
 
 class _Limit(ObjectForm):

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from taskgov.allocation.plan import Plan
 from taskgov.contracts.steps import Cause, Pointer
 from taskgov.ports import RunRecord
 from taskgov.services.plan_path import QuotaPath, paths
-from taskgov.services.wording import MOST_OF_AN_ERROR, shortened
+from taskgov.services.wording import shortened_error
 
 RunOutcome = Literal[
     "nothing-to-do",
@@ -23,6 +23,9 @@ RunOutcome = Literal[
     "unreadable",
     "failed",
 ]
+
+WRITTEN_NAMED: Final = 100
+"""Names of what was written in the record of a run; `applied` counts all, and its plan in the bucket names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def record_of(end: EndOfRun) -> RunRecord:
         plan=end.plan_pointer,
         plan_id=end.plan.plan_id if end.plan else None,
         applied=end.applied,
-        error=None if end.error is None else shortened(end.error, MOST_OF_AN_ERROR),
+        error=shortened_error(end.error),
         snapshot=end.snapshot_pointer,
-        written=end.written,
+        written=end.written[:WRITTEN_NAMED],
     )

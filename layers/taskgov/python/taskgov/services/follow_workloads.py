@@ -54,7 +54,7 @@ class FollowWorkloads:
         key, now = KEY.format(cluster_name), self.clock.now()
         stored, written = self.documents.find(key), self.last.pop(key, None)
         rows = written.rows if written else rows_of_facts()
-        before, damage = (written.memory, "") if written and written.body == stored else _memory(stored)
+        before, damage = (written.memory, "") if written and written.body == stored else stored_memory(stored)
         if before is not None and not before.is_of(access.eks_cluster_arn, now):
             before = None
         known = WorkloadsKnown(before.api_version, before.resource_version) if before else None
@@ -77,7 +77,7 @@ class FollowWorkloads:
         return FollowedKueue(**fields, facts=after.facts(), told=told), (*odd, *after.unreadable())
 
 
-def _memory(stored: bytes | None) -> tuple[WorkloadMemory | None, str]:
+def stored_memory(stored: bytes | None) -> tuple[WorkloadMemory | None, str]:
     """Return the memory, or nothing and why it cannot be read: then all workloads are listed."""
     try:
         return None if stored is None else WorkloadMemory.from_bytes(stored), ""

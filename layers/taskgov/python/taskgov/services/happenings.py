@@ -139,7 +139,7 @@ def _asks(workload: WorkloadFacts) -> dict[str, str]:
     total: dict[str, int] = {}
     for pods in workload.asks:
         for resource, amount in pods.requests:
-            total[resource] = total.get(resource, 0) + pods.count * amount
+            total[resource] = total.get(resource, 0) + pods.number * amount
     asked = sorted(
         (name for name, amount in total.items() if amount), key=lambda name: (not is_accelerator(name), name)
     )

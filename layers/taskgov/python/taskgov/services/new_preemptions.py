@@ -7,7 +7,7 @@ from typing import Final
 from taskgov.ports import Clock, DocumentStore, StateStore
 from taskgov.services.failures import Failures
 from taskgov.services.happenings import RECENT, preempted_id
-from taskgov.services.tell_teams import told_before
+from taskgov.services.tell_teams import MOST_AT_ONCE, known_before
 from taskgov.snapshot.model import Snapshot
 from taskgov.usage.workloads import Preemption
 
@@ -17,11 +17,10 @@ MOST_FAILED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """The preemptions to be counted, and whether all that there are have been counted then."""
+    """The preemptions to be counted, and the identities (`preempted_id`) of all recent ones that were counted."""
 
     new: tuple[Preemption, ...]
-    is_whole: bool
-    """If not, teams are not notified yet: what they were notified of is taken as counted, and never would be."""
+    counted: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +35,31 @@ class NewPreemptions:
     def __call__(self, snapshot: Snapshot, preemptions: Iterable[Preemption], by: str | None) -> Marked:
         """Return the preemptions to be counted, and record who counted them: each counts once.
 
-        Those of which teams were notified were counted before: the table is not queried for them again. One whose mark
-        cannot be written is reported, and the next measurement counts it.
+        Those that the memory of notices has were counted before: the table is not queried for them again. Of the others
+        a measurement marks the first `MOST_AT_ONCE`. One whose mark cannot be written is reported. The next measurement
+        counts what is left.
         """
         now, arn = self.clock.now(), snapshot.cluster.arn
-        recent = [preemption for preemption in preemptions if now - preemption.at < RECENT]
-        told = self._told(snapshot) if recent else ()
+        recent = {preempted_id(preemption): preemption for preemption in preemptions if now - preemption.at < RECENT}
+        counted = set(self._known(snapshot)).intersection(recent) if recent else set[str]()
         new: list[Preemption] = []
         failed = 0
-        for preemption in recent:
-            if preempted_id(preemption) in told:
-                continue
+        for identity in [identity for identity in recent if identity not in counted][:MOST_AT_ONCE]:
             try:
-                if self.state.count_once(arn, preemption.identity, now, by=by):
-                    new.append(preemption)
+                if self.state.count_once(arn, recent[identity].identity, now, by=by):
+                    new.append(recent[identity])
+                counted.add(identity)
             except Exception as error:  # noqa: BLE001 - the others and all other values count; it is reported
                 self.failures.report(snapshot.cluster.name, "mark a preemption as counted", error)
                 failed += 1
                 if failed == MOST_FAILED:
                     break
-        return Marked(tuple(new), is_whole=failed == 0)
+        return Marked(tuple(new), frozenset(counted))
 
-    def _told(self, snapshot: Snapshot) -> Collection[str]:
+    def _known(self, snapshot: Snapshot) -> Collection[str]:
         """Return what need not be looked up in the table; nothing where that cannot be read: the marks decide."""
         try:
-            return told_before(self.documents, snapshot)
+            return known_before(self.documents, snapshot)
         except Exception as error:  # noqa: BLE001 - it only saves queries; it is reported
             self.failures.report(snapshot.cluster.name, "read what teams were notified of", error)
             return ()

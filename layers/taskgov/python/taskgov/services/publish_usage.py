@@ -49,8 +49,8 @@ class _Usage:
     standing: ClusterUsage
     published: int
     starved: tuple[Starved, ...]
-    all_counted: bool
-    """Whether each preemption is counted: until then, teams are notified of none."""
+    counted: frozenset[str]
+    """The preemptions that were counted: teams are notified of no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,19 +206,16 @@ class PublishUsage:
         measured = [*usage, *starts, lost, unread, waiting, *measure_preemptions(marked.new, standing.lost)]
         published = self.cap(snapshot.cluster.name, measured, snapshot.taken_at)
         self.meter.record(snapshot.cluster.name, published)
-        return _Usage(snapshot, standing, len(published), starved, all_counted=marked.is_whole)
+        return _Usage(snapshot, standing, len(published), starved, marked.counted)
 
     def _tell_teams(self, usage: _Usage) -> int:
         """Notify teams of events of tasks and teams; return how many values name the topics that were not reached.
 
-        Usage is measured, and counts, even if this fails: an error is reported, and the next measurement tries again,
-        as where a preemption could not be counted: what teams were notified of is taken as counted.
+        Usage is measured, and counts, even if this fails: an error is reported, and the next measurement tries again.
         """
         name = usage.snapshot.cluster.name
-        if not usage.all_counted:
-            return 0
         try:
-            untold = self.tell_teams(usage.snapshot, usage.starved)
+            untold = self.tell_teams(usage.snapshot, usage.starved, usage.counted)
         except Exception as error:  # noqa: BLE001 - usage is on record; the error is reported
             self.failures.report(name, "notify teams", error)
             return 0

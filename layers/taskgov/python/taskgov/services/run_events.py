@@ -14,7 +14,7 @@ from taskgov.findings import Finding, Severity
 from taskgov.services.end_of_run import EndOfRun, RunOutcome
 from taskgov.services.plan_path import QuotaPath
 from taskgov.services.told_plan import MOST_OF_A_GUARDRAIL, stopped_by
-from taskgov.services.wording import MOST_OF_AN_ERROR, shortened
+from taskgov.services.wording import shortened, shortened_error
 
 DETAIL_TYPES: Final[dict[str, tuple[RunOutcome, ...]]] = {
     "Quota Plan Computed": ("nothing-to-do", "planned"),
@@ -109,7 +109,7 @@ def event_of(end: EndOfRun) -> tuple[str, dict[str, Any]]:
         stopped_by=tuple(map(_told_guardrail, stopped_by(plan))) if plan else (),
         findings=tuple(_told_finding(finding) for finding in plan.findings[:CHANGES_TOLD]) if plan else (),
         cause=end.cause,
-        error=None if end.error is None else shortened(end.error, MOST_OF_AN_ERROR),
+        error=shortened_error(end.error),
     )
     return _DETAIL_TYPE_OF[end.outcome], detail.to_json()
 

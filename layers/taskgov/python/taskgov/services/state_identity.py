@@ -76,12 +76,13 @@ class StateIdentity:
             return replace(snapshot, state=replace(stamp, restored=restored))
         restored = RestoredState(loss[0], now, loss[1], snapshot.policy_version)
         before = looked.table.restored if looked.table else None
+        earlier: set[str] = set()
         if before is not None and before.loss is restored.loss is Loss.NEW_STACK:
-            restored = replace(restored, at=before.at, taken_over=before.taken_over)
+            restored, earlier = replace(restored, at=before.at), _taken_over(snapshot)
         if restored.loss.is_of_records:
             found = self._recovered(restored.loss, bucket, snapshot)
             self._keep(snapshot, found)
-            restored = replace(restored, taken_over=tuple(sorted({*restored.taken_over, *found.taken_over})))
+            restored = restored.having_taken_over({*earlier, *found.taken_over})
             snapshot = replace(snapshot, applied=found.applied, edits=found.edits, applied_policy=found.applied_policy)
         return replace(snapshot, state=replace(stamp, restored=restored))
 
@@ -126,3 +127,9 @@ class StateIdentity:
                 self.state.record_edit(arn, edit)
         if found.applied_policy is not None and found.applied_policy != snapshot.applied_policy:
             self.state.record_policy(arn, found.applied_policy)
+
+
+def _taken_over(snapshot: Snapshot) -> set[str]:
+    """Return the names of quotas whose record, as it was found, is one of what stood."""
+    taken_over = {record.compute_quota_id for record in snapshot.applied if record.taken_over}
+    return {quota.name for quota in snapshot.quotas if quota.compute_quota_id in taken_over}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Final
 
-from taskgov.contracts.task_events import DETAIL_TYPE_OF, TaskEvent, TeamStarved
+from taskgov.contracts.task_events import DETAIL_TYPE_OF, TaskEvent, TaskPreempted, TeamStarved
 from taskgov.errors import InvalidRequestError, UpstreamError
 from taskgov.policy.notices import NoticeRules
 from taskgov.ports import Clock, DocumentStore, EventBus, StateStore, TeamTopics
@@ -21,6 +21,8 @@ from taskgov.snapshot.model import Snapshot
 from taskgov.usage.starved import Starved
 
 KEY: Final = "memory/{}/told.json"
+TOLD: Final = "told-"
+"""How the marks in the table begin."""
 MOST_AT_ONCE: Final = 2_000
 """New events of one measurement: sending them takes seconds. The others are found again a minute later."""
 
@@ -49,29 +51,30 @@ class TellTeams:
     topics: TeamTopics
     clock: Clock
 
-    def __call__(self, snapshot: Snapshot, starved: tuple[Starved, ...]) -> tuple[str, ...]:
+    def __call__(self, snapshot: Snapshot, starved: tuple[Starved, ...], counted: Collection[str]) -> tuple[str, ...]:
         """Report what is new, and return the topics that could not be reached, with the reason: they are tried again.
 
-        `starved` is who is starved in the snapshot (`taskgov.usage.starved`).
+        `starved` is who is starved in the snapshot (`taskgov.usage.starved`). Preemptions that are not in `counted`
+        (`preempted_id`) wait: what teams were notified of is taken as counted.
 
         Raises UpstreamError when the bus does not take an event, after everything else is done; the next measurement
         tries again. Raises InvalidRequestError for a memory that somebody damaged.
         """
         now, rules = self.clock.now(), _rules(snapshot)
-        if self._look(snapshot, starved, rules, now).is_idle(rules, now):
+        if self._look(snapshot, starved, counted, now).is_idle(rules, now):
             return ()
         turn = self.state.take_turn(snapshot.cluster.arn, now)
         if turn is None:
             return ()  # another measurement reports; the next one finds what only this one saw
         try:
-            return self._tell(snapshot, starved, rules, now)
+            return self._tell(snapshot, starved, counted, now)
         finally:
             self.state.end_turn(snapshot.cluster.arn, turn)
 
     def _tell(
-        self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime
+        self, snapshot: Snapshot, starved: tuple[Starved, ...], counted: Collection[str], now: datetime
     ) -> tuple[str, ...]:
-        look = self._look(snapshot, starved, rules, now)  # once more: another measurement may have reported meanwhile
+        look = self._look(snapshot, starved, counted, now)  # once more: another measurement may have reported meanwhile
         memory = look.after
         if memory != look.stored:
             self._put(snapshot, memory)
@@ -81,7 +84,7 @@ class TellTeams:
         told = memory.after_bus([event for place, event in enumerate(memory.due) if place in refused])
         if told != memory:
             self._put(snapshot, told)
-        untold = self._send(snapshot, told, rules, now)
+        untold = self._send(snapshot, told, _rules(snapshot), now)
         if refused:
             why = refused[min(refused)]
             raise UpstreamError(f"{len(refused)} of {len(memory.due)} events were not taken by the bus: {why}")
@@ -109,16 +112,21 @@ class TellTeams:
         else:
             self.topics.send_chat(topic, chat(held, name, snapshot.cluster.arn, team, lines))
 
-    def _look(self, snapshot: Snapshot, starved: tuple[Starved, ...], rules: NoticeRules, now: datetime) -> _Look:
-        stored = self.documents.find(_key(snapshot))
+    def _look(self, snapshot: Snapshot, starved: tuple[Starved, ...], counted: Collection[str], now: datetime) -> _Look:
+        stored, rules = self.documents.find(_key(snapshot)), _rules(snapshot)
         before = _read(snapshot, stored)
         memory = before.with_starved(map(place_of, starved), snapshot.taken_at)
         seen = happenings(snapshot, starved, memory.starved, rules)
         if stored is None:
             memory = replace(memory, told=self._marked(snapshot, memory, seen, now))
-        new = [event for event in seen if event.id not in memory.told][:MOST_AT_ONCE]
+        new = [
+            event
+            for event in seen
+            if event.id not in memory.told and (event.id in counted or not isinstance(event, TaskPreempted))
+        ][:MOST_AT_ONCE]
         known = [event for event in seen if event.id in memory.told]
         after = memory.with_seen((*known, *new), rules, self.topics.begin_with, now)
+        after = replace(after, counted=frozenset(counted) - after.told.keys())
         return _Look(before, after, frozenset(event.id for event in new))
 
     def _marked(
@@ -129,25 +137,22 @@ class TellTeams:
         A team that is starved while the memory is lost, and was notified within the last thirty days, is not notified
         again.
         """
-        arn = snapshot.cluster.arn
-        told = [event.id for event in seen if self.state.was_counted(arn, _mark(event))]
-        told += [
-            starved_id(place, since)
-            for place, since in memory.starved.items()
-            if self.state.was_counted(arn, f"told-starved-{place}")
-        ]
+        marks = self.state.all_counted(snapshot.cluster.arn, TOLD)
+        told = [event.id for event in seen if _mark(event) in marks]
+        told += [starved_id(place, since) for place, since in memory.starved.items() if _starved_mark(place) in marks]
         return dict.fromkeys(told, now.date())
 
     def _put(self, snapshot: Snapshot, memory: ToldMemory) -> None:
         self.documents.put(_key(snapshot), memory.to_json(), "application/json")
 
 
-def told_before(documents: DocumentStore, snapshot: Snapshot) -> Collection[str]:
-    """Return what teams were notified of: it was counted before. Nothing where the memory is lost or damaged."""
+def known_before(documents: DocumentStore, snapshot: Snapshot) -> Collection[str]:
+    """Return what was counted before: what teams were notified of, or will be. Nothing without a readable memory."""
     try:
-        return _read(snapshot, documents.find(_key(snapshot))).told
+        memory = _read(snapshot, documents.find(_key(snapshot)))
     except InvalidRequestError:  # the report names it
         return ()
+    return memory.told.keys() | memory.counted
 
 
 def _rules(snapshot: Snapshot) -> NoticeRules:
@@ -169,5 +174,9 @@ def _read(snapshot: Snapshot, stored: bytes | None) -> ToldMemory:
 def _mark(event: TaskEvent) -> str:
     """Return what stays in the table: of starvation the place, since its beginning is in the memory alone."""
     if isinstance(event, TeamStarved):
-        return f"told-starved-{event.team} {event.instance_type} {event.resource}"
-    return f"told-{event.id}"
+        return _starved_mark(f"{event.team} {event.instance_type} {event.resource}")
+    return f"{TOLD}{event.id}"
+
+
+def _starved_mark(place: str) -> str:
+    return f"{TOLD}starved-{place}"

@@ -61,6 +61,8 @@ class ToldMemory:
 
     told: Mapping[str, date] = field(default_factory=dict)
     """Identity of what was seen and is reported, or about to be -> the day on which it was seen last."""
+    counted: frozenset[str] = frozenset()
+    """Preemptions (`preempted_id`) that were counted, and teams are not notified of yet."""
     starved: Mapping[str, datetime] = field(default_factory=dict)
     """Place (`happenings.place_of`) -> since when each measurement finds it starved."""
     due: tuple[TaskEvent, ...] = ()
@@ -114,6 +116,7 @@ class ToldMemory:
         document = {
             "version": VERSION,
             "told": {key: day.isoformat() for key, day in self.told.items()},
+            "counted": sorted(self.counted),
             "starved": {place: at.isoformat() for place, at in self.starved.items()},
             "due": [_event_to_json(event) for event in self.due],
             "held": [_held_to_json(channel, held) for channel, held in sorted(self.held.items())],
@@ -135,6 +138,7 @@ class ToldMemory:
         try:
             return cls(
                 told={str(key): date.fromisoformat(day) for key, day in document["told"].items()},
+                counted=frozenset(map(str, document.get("counted", ()))),
                 starved={str(place): datetime.fromisoformat(at) for place, at in document["starved"].items()},
                 due=tuple(map(_event_from_json, document["due"])),
                 held={_channel_from_json(channel): _held_from_json(channel) for channel in document["held"]},

@@ -31,6 +31,11 @@ def shortened(sentence: str, most: int = MOST_OF_A_SENTENCE) -> str:
     return f"{sentence[:letters]} ..."
 
 
+def shortened_error(error: str | None) -> str | None:
+    """Return an error as the record of a run and its event keep it: it may name every quota."""
+    return None if error is None else shortened(error, MOST_OF_AN_ERROR)
+
+
 def _size(text: str) -> int:
     """Return how many bytes a text takes within JSON."""
     return len(json.dumps(text, ensure_ascii=False).encode(errors="surrogatepass")) - len('""')

@@ -22,7 +22,9 @@ from taskgov.scheduling.field_forms import (
     Text,
 )
 from taskgov.scheduling.kueue_forms import DEEPEST, FORMS, is_deep, place_of
-from taskgov.scheduling.pod_forms import without_known_pods
+from taskgov.scheduling.pod_forms import have_form
+from taskgov.scheduling.shapes import shape_of_pods
+from taskgov.scheduling.workload_forms import BesidesPodsForm
 from taskgov.snapshot.unreadable import CLUSTER_NODE, INSTANCE_GROUP
 
 UNTRIMMED: Final = "taskgov.untrimmed"
@@ -83,8 +85,11 @@ _FORMS: Final[Mapping[str, type[ObjectForm]]] = {
 }
 
 
-def fault_of(kind: str, item: object) -> str | None:
+def fault_of(kind: str, item: object, pods: bytes | None = None) -> str | None:
     """Return where an object differs from the form of its kind, and how; None when decisions can read it.
+
+    `pods` is the shape of the pod sets of a Workload, where it was computed before
+    (`taskgov.snapshot.readable.pod_shapes`).
 
     Example:
         >>> fault_of("Node", {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "many"}}})
@@ -93,14 +98,15 @@ def fault_of(kind: str, item: object) -> str | None:
     """
     if isinstance(item, Mapping) and UNTRIMMED in item:
         return str(item[UNTRIMMED])
-    if kind == "Workload":
-        item = without_known_pods(item)
-    if _FORMS[kind].is_plain(item):
+    form = _FORMS[kind]
+    if kind == "Workload" and (shape := pods or shape_of_pods(item)) and have_form(shape):
+        form = BesidesPodsForm
+    if form.is_plain(item):
         return None
     if is_deep(item):
         return f"it is nested deeper than {DEEPEST} levels"
     try:
-        _FORMS[kind].check(item)
+        form.check(item)
     except ValidationError as error:
         return first_fault(error)
     except (ArithmeticError, RecursionError) as error:

@@ -22,7 +22,7 @@ for minutes. Neither is a loss.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Self
@@ -36,6 +36,8 @@ LATE: Final = timedelta(minutes=15)
 """A write to the bucket that is under way longer than this is none: its function has long ended."""
 SILENT: Final = timedelta(hours=3)
 """A stack that works reads each cluster at least every hour."""
+NAMED: Final = 20
+"""Quotas that were taken over and are named in the table's stamp; the records in the snapshot say it of each."""
 SHOWN_FOR: Final = timedelta(days=1)
 """How long a loss is reported after everything has been taken over."""
 CLAIM: Final = "taskgov:stack:"
@@ -82,7 +84,14 @@ class RestoredState:
     policy_version: str | None = None
     """The policy document that was found then: doubtful documents are in doubt until there is another."""
     taken_over: tuple[str, ...] = ()
-    """Quotas, by name, that had no record left: what stood became the record."""
+    """The first quotas, by name, that had no record left: what stood became the record."""
+    more_taken_over: int = 0
+    """How many others had none left either."""
+
+    def having_taken_over(self, names: Iterable[str]) -> "RestoredState":
+        """Return it with the quotas that had no record left, by name."""
+        taken_over = sorted(names)
+        return replace(self, taken_over=tuple(taken_over[:NAMED]), more_taken_over=len(taken_over[NAMED:]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ incomplete (`taskgov.allocation.predict`), and without an instance group, quota 
 (`taskgov.allocation.guardrails`, `all-read`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from taskgov.scheduling.shapes import shape_of_pods
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
@@ -61,10 +62,29 @@ def readable_kueue(kueue: KueueObjects) -> tuple[KueueObjects, tuple[UnreadableO
     return replace(kueue, **kept), tuple(unreadable)
 
 
-@once
 def are_readable(kueue: KueueObjects) -> bool:
     """Return whether all of Kueue's objects can be read: what reads them need not check them again."""
-    return all(fault_of(kind, item) is None for field, kind in KINDS.items() for item in getattr(kueue, field))
+    return _shapes_if_readable(kueue) is not None
+
+
+def pod_shapes(kueue: KueueObjects) -> Sequence[bytes | None]:
+    """Return the shape of the pod sets of each workload (`taskgov.scheduling.shapes`)."""
+    return _shapes_if_readable(kueue) or [*map(shape_of_pods, kueue.workloads)]
+
+
+@once
+def _shapes_if_readable(kueue: KueueObjects) -> Sequence[bytes | None] | None:
+    """Return the shapes of pods if all objects can be read: looking at a workload twice takes longer than the check."""
+    known: dict[bytes, bytes] = {}
+    shapes = []
+    for field, kind in KINDS.items():
+        for item in getattr(kueue, field):
+            shape = shape_of_pods(item) if kind == "Workload" else None
+            if fault_of(kind, item, shape) is not None:
+                return None
+            if kind == "Workload":
+                shapes.append(shape and known.setdefault(shape, shape))
+    return shapes
 
 
 def _sorted_out(

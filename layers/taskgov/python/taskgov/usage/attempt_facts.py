@@ -5,7 +5,6 @@ but what it is called, what it requests and, if that is wanted, who owns it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from taskgov.quantities import CPU, ResourceName, is_accelerator
 from taskgov.scheduling.instants import instant
@@ -35,8 +34,7 @@ def facts_with_attempt(item: KubernetesObject, owner_of: OwnerOf) -> WorkloadFac
         reason = str(eviction.get("reason", ""))
         evictions[reason] = evictions.get(reason, 0) + int(eviction.get("count", 0))
     most = spec.get("maximumExecutionTimeSeconds")
-    return replace(
-        facts,
+    return facts._replace(
         attempt=AttemptFacts(
             owner=owner_of(item),
             max_seconds=most if isinstance(most, int) else None,
@@ -73,7 +71,9 @@ def _held(status: KubernetesObject, facts: WorkloadFacts) -> tuple[tuple[str, Re
         ]
     else:
         rows = [
-            (pods.instance_type or "", resource, pods.count * n) for pods in facts.asks for resource, n in pods.requests
+            (pods.instance_type or "", resource, pods.number * n)
+            for pods in facts.asks
+            for resource, n in pods.requests
         ]
     leading = [row for row in rows if is_accelerator(row[1]) and row[2]] or [row for row in rows if row[1] == CPU]
     sums: dict[tuple[str, ResourceName], int] = {}

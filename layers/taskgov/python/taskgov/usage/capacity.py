@@ -48,11 +48,11 @@ class Offers:
         A faulty node may have stopped offering its accelerators, and what a node offers of its cpu is always a little
         less than the type's number, which is what quotas are written in.
         """
+        offered = node.allocatable.get(resource, 0)
+        if resource in node.allocatable and is_accelerator(resource) and node_fault(node) is None:
+            return offered
         numbers = self.table.resources_of(node.instance_type)
-        nominal = self.threads.numbers_of(node, numbers).real_amounts() if numbers else {}
-        real = resource in node.allocatable and is_accelerator(resource) and node_fault(node) is None
-        first, second = (node.allocatable, nominal) if real else (nominal, node.allocatable)
-        return first.get(resource, second.get(resource, 0))
+        return self.threads.numbers_of(node, numbers).real_amounts().get(resource, offered) if numbers else offered
 
     def accelerators(self, instance_type: str) -> set[ResourceName]:
         """Return the accelerators that the type has."""

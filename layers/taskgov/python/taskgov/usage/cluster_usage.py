@@ -15,7 +15,7 @@ from taskgov.usage.loans import apportion
 from taskgov.usage.lost_work import LostWork, lost_work
 from taskgov.usage.quota_usage import Place, QuotaUsage, Usage, usage_at, usage_in
 from taskgov.usage.shares import Roots, entitlements_of, pool_of, roots_of
-from taskgov.usage.workload_facts import facts_in, facts_of_affected, with_facts_alone
+from taskgov.usage.workload_facts import facts_in, with_backlog_alone
 from taskgov.usage.workloads import Preemption, TeamPending, pending_by_team, preemptions_of
 
 
@@ -66,7 +66,7 @@ def cluster_usage(snapshot: Snapshot, *, with_loans: bool = True) -> ClusterUsag
 def leading_usage(snapshot: Snapshot) -> ClusterUsage:
     """Return the same of leading resources only, without loans: that is what tables for people show."""
     # Once for all that follows: what is derived from the objects is known by the identity of their set.
-    snapshot = replace(snapshot, kueue=with_facts_alone(snapshot.kueue, facts_of_affected(snapshot.kueue)))
+    snapshot = replace(snapshot, kueue=with_backlog_alone(snapshot.kueue))
     offers = Offers(snapshot)
     leading = leading_in(snapshot.kueue, offers)
     return _cluster_usage(snapshot, usage_at(snapshot.kueue, leading), offers, leading, with_loans=False)
@@ -92,7 +92,7 @@ def _cluster_usage(
         ),
         loans=tuple(_loans(usage.lines, roots)) if with_loans else (),
         capacities=tuple(capacities_of(usage, offers, leading)),
-        pending=pending_by_team(workloads),
+        pending=pending_by_team(snapshot.kueue),
         preemptions=preemptions,
         lost=lost_work(preemptions, workloads),
     )

@@ -11,8 +11,9 @@ from taskgov.scheduling.objects import ClusterQueue
 from taskgov.scheduling.reading import read_local_queue
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.pods_asked import PodsAsked
 from taskgov.usage.quota_usage import queues_in
-from taskgov.usage.workload_facts import PodsAsked, facts_in
+from taskgov.usage.workload_facts import backlog_in
 
 Demand = Mapping[tuple[str, str, ResourceName], int]
 """Cluster queue, instance type, resource -> base units."""
@@ -26,16 +27,14 @@ def waiting_demand(kueue: KueueObjects) -> Demand:
         (local.namespace, local.name): local.cluster_queue for local in map(read_local_queue, kueue.local_queues)
     }
     demand: dict[tuple[str, str, ResourceName], int] = {}
-    for workload in facts_in(kueue):
-        if workload.waiting_since is None:
-            continue
-        queue = cluster_queues.get((workload.namespace, workload.queue), "")
+    for waiting in backlog_in(kueue):
+        queue = cluster_queues.get((waiting.namespace, waiting.queue), "")
         flavors = flavors_of.get(queue, {})
-        for pods in workload.asks:
+        for pods in waiting.asks:
             for resource, amount in pods.requests:
                 if flavor := _flavor(flavors.get(resource, ()), pods):
                     key = (queue, flavor, resource)
-                    demand[key] = demand.get(key, 0) + amount * pods.count
+                    demand[key] = demand.get(key, 0) + amount * pods.number * waiting.workloads
     return demand
 
 

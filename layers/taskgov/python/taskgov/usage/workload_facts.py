@@ -4,34 +4,25 @@
 Workloads themselves gets the same records from `facts_in`, so that both see the same.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from taskgov.hyperpod import names
 from taskgov.kueue.named import owner_of
-from taskgov.quantities import ResourceName, is_accelerator
-from taskgov.scheduling.demand import pod_requests
+from taskgov.quantities import ResourceName
 from taskgov.scheduling.instants import Instant, instant
 from taskgov.scheduling.reading import namespace_of, priority_class_of
-from taskgov.scheduling.shapes import KNOWN, shape_of, value_of
+from taskgov.scheduling.shapes import KNOWN, shape_of_pods
 from taskgov.scheduling.status_reading import true_conditions
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.model import KubernetesObject, KueueObjects
+from taskgov.snapshot.readable import pod_shapes
+from taskgov.usage.pods_asked import PodsAsked, accelerators_of, asked_by, selected_type
 
 _PAST_SECONDS = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
 """The field as v1beta2 spells it, and as v1beta1 does."""
-
-
-@dataclass(frozen=True, slots=True)
-class PodsAsked:
-    """Equal pods of one workload."""
-
-    instance_type: str | None
-    """The one that their node selector names."""
-    count: int
-    requests: tuple[tuple[ResourceName, int], ...]
-    """What one of them requests, in base units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +63,8 @@ class AttemptFacts:
     """How long its earlier admissions took together."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadFacts:
-    """One Workload."""
+class WorkloadFacts(NamedTuple):
+    """One Workload: a named tuple, because tens of thousands of frozen dataclasses would take twice the time."""
 
     namespace: str
     name: str
@@ -106,14 +96,10 @@ class WorkloadFacts:
     @property
     def accelerators(self) -> int:
         """How many it requests; a partition of one counts as one."""
-        return sum(pods.count * n for pods in self.asks for name, n in pods.requests if is_accelerator(name))
-
-    @property
-    def wanted_types(self) -> frozenset[str]:
-        """The instance types that its pods name; "" for pods that name none."""
-        return frozenset(pods.instance_type or "" for pods in self.asks)
+        return accelerators_of(self.asks)
 
 
+@lru_cache(maxsize=KNOWN)
 def _team_of(namespace: str) -> str:
     return names.team_of_namespace(namespace) or namespace
 
@@ -126,18 +112,35 @@ class Told:
     is_last: bool = False
 
 
+class Backlog(NamedTuple):
+    """Workloads of one LocalQueue that wait for quota and request the same."""
+
+    namespace: str
+    queue: str
+    asks: tuple[PodsAsked, ...]
+    workloads: int
+    oldest_since: Instant
+
+    @property
+    def team(self) -> str:
+        """The team of its namespace, as `WorkloadFacts.team`."""
+        return _team_of(self.namespace)
+
+
 @dataclass(frozen=True, slots=True)
 class FollowedKueue(KueueObjects):
     """Kueue's objects of a measurement that followed the workloads: facts about them instead of the objects."""
 
     facts: tuple[WorkloadFacts, ...] = ()
+    backlog: tuple[Backlog, ...] | None = None
+    """What waits, if the facts are of preempted workloads only; None if they are of all."""
     told: tuple[Told, ...] = ()
     """The changes of workloads since the previous measurement, in order; nothing if all were listed."""
 
 
 @once
 def facts_in(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
-    """Return what is known of all workloads of a measurement."""
+    """Return what is known of all workloads of a measurement; of the preempted ones where the backlog is beside."""
     return kueue.facts if isinstance(kueue, FollowedKueue) else facts_of_all(kueue.workloads)
 
 
@@ -147,14 +150,41 @@ def with_facts_alone(kueue: KueueObjects, facts: tuple[WorkloadFacts, ...]) -> F
     return FollowedKueue(**{**others, "workloads": ()}, facts=facts)
 
 
-def facts_of_affected(kueue: KueueObjects) -> tuple[WorkloadFacts, ...]:
-    """Return what is known of the workloads that wait or were preempted; the others are not read."""
+def with_backlog_alone(kueue: KueueObjects) -> FollowedKueue:
+    """Return the objects with facts of preempted workloads and the backlog instead of workloads.
+
+    Tables of use for people need no more, and most workloads are then read in part.
+    """
     if isinstance(kueue, FollowedKueue):
-        return tuple(facts for facts in kueue.facts if facts.waiting_since is not None or facts.preempted)
-    read = ((item, true_conditions(item.get("status") or {})) for item in kueue.workloads)
-    return tuple(
-        _facts(item, true) for item, true in read if "Preempted" in true or _is_waiting(item.get("spec") or {}, true)
+        return kueue
+    facts, waiting = [], []
+    for item, pods in zip(kueue.workloads, pod_shapes(kueue), strict=True):
+        spec, true = item.get("spec") or {}, true_conditions(item.get("status") or {})
+        if "Preempted" in true:
+            facts.append(_facts(item, true, pods))
+        if _is_waiting(spec, true):
+            asks = asked_by(spec.get("podSets") or (), pods)
+            waiting.append(((namespace_of(item), spec.get("queueName") or "", asks), _waiting_since(item, true)))
+    return replace(with_facts_alone(kueue, tuple(facts)), backlog=_backlog(waiting))
+
+
+@once
+def backlog_in(kueue: KueueObjects) -> tuple[Backlog, ...]:
+    """Return what waits for quota."""
+    if isinstance(kueue, FollowedKueue) and kueue.backlog is not None:
+        return kueue.backlog
+    return _backlog(
+        ((facts.namespace, facts.queue, facts.asks), facts.waiting_since)
+        for facts in facts_in(kueue)
+        if facts.waiting_since is not None
     )
+
+
+def _backlog(waiting: Iterable[tuple[tuple[str, str, tuple[PodsAsked, ...]], Instant]]) -> tuple[Backlog, ...]:
+    alike: dict[tuple[str, str, tuple[PodsAsked, ...]], list[Instant]] = {}
+    for key, since in waiting:
+        alike.setdefault(key, []).append(since)
+    return tuple(Backlog(*key, len(moments), min(moments)) for key, moments in alike.items())
 
 
 def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
@@ -163,10 +193,9 @@ def waiting_for(kueue: KueueObjects) -> frozenset[tuple[str, str]]:
     A run needs nothing else of most workloads: they are not read for this.
     """
     if isinstance(kueue, FollowedKueue):
-        waiting = (facts for facts in kueue.facts if facts.waiting_since is not None)
-        return frozenset((facts.team, wanted) for facts in waiting for wanted in facts.wanted_types)
+        return frozenset((some.team, pods.instance_type or "") for some in backlog_in(kueue) for pods in some.asks)
     return frozenset(
-        (_team_of(namespace_of(item)), _selected_type(pod_set) or "")
+        (_team_of(namespace_of(item)), selected_type(pod_set) or "")
         for item in kueue.workloads
         if _waits(item)
         for pod_set in (item.get("spec") or {}).get("podSets") or ()
@@ -192,7 +221,7 @@ def facts_of(item: KubernetesObject) -> WorkloadFacts:
     return _facts(item, true_conditions(item.get("status") or {}))
 
 
-def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> WorkloadFacts:
+def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject], pods: bytes | None = None) -> WorkloadFacts:
     metadata, status, spec = item["metadata"], item.get("status") or {}, item.get("spec") or {}
     waits = _is_waiting(spec, true)
     evicted, preempted, admitted = true.get("Evicted"), true.get("Preempted"), true.get("Admitted")
@@ -206,7 +235,7 @@ def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> Work
         kind=owner.get("kind", "Workload") if owner else "Workload",
         priority_class=priority_class_of(item),
         priority=spec.get("priority") or 0,
-        waiting_since=(_since(evicted) if evicted else instant(metadata.get("creationTimestamp"))) if waits else None,
+        waiting_since=_waiting_since(item, true) if waits else None,
         evicted=evicted is not None,
         preempted=Preempted(
             at=_since(preempted),
@@ -217,35 +246,17 @@ def _facts(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> Work
         if preempted
         else None,
         past_seconds=_past_seconds(status) if preempted else None,
-        asks=asked_by(spec.get("podSets") or ()) if waits or preempted else (),
+        asks=asked_by(spec.get("podSets") or (), pods or shape_of_pods(item)) if waits or preempted else (),
     )
+
+
+def _waiting_since(item: KubernetesObject, true: Mapping[str, KubernetesObject]) -> Instant:
+    evicted = true.get("Evicted")
+    return _since(evicted) if evicted else instant(item["metadata"].get("creationTimestamp"))
 
 
 def _since(condition: KubernetesObject) -> Instant:
     return instant(condition.get("lastTransitionTime"))
-
-
-def asked_by(pod_sets: Sequence[KubernetesObject]) -> tuple[PodsAsked, ...]:
-    """Read pod sets; those of one shape are read once."""
-    shape = shape_of(pod_sets)
-    return tuple(map(_asked, pod_sets)) if shape is None else _asked_by_shape(shape)
-
-
-@lru_cache(maxsize=KNOWN)
-def _asked_by_shape(shape: bytes) -> tuple[PodsAsked, ...]:
-    return tuple(map(_asked, value_of(shape)))
-
-
-def _asked(pod_set: KubernetesObject) -> PodsAsked:
-    """Read a pod set as it is written: what the cluster adds to its pods or excludes of them is not known here."""
-    pod = (pod_set.get("template") or {}).get("spec") or {}
-    return PodsAsked(_selected_type(pod_set), pod_set.get("count", 1), tuple(sorted(pod_requests(pod).items())))
-
-
-def _selected_type(pod_set: KubernetesObject) -> str | None:
-    pod = (pod_set.get("template") or {}).get("spec") or {}
-    selected: str | None = (pod.get("nodeSelector") or {}).get(names.INSTANCE_TYPE_LABEL)
-    return selected
 
 
 def _past_seconds(status: KubernetesObject) -> float | None:

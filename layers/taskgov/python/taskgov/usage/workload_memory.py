@@ -18,7 +18,8 @@ from taskgov.snapshot.forms import fault_of
 from taskgov.snapshot.model import KubernetesObject
 from taskgov.snapshot.unreadable import UnreadableObject
 from taskgov.usage.attempt_facts import OwnerOf, facts_with_attempt
-from taskgov.usage.workload_facts import AttemptFacts, PodsAsked, Preempted, WorkloadFacts
+from taskgov.usage.pods_asked import PodsAsked
+from taskgov.usage.workload_facts import AttemptFacts, Preempted, WorkloadFacts
 
 FORM: Final = 2
 """Goes up with every change of a record, or of how it is made of a Workload: an older memory is not read then."""
@@ -129,7 +130,7 @@ def _row(facts: WorkloadFacts) -> tuple[Any, ...]:
         facts.evicted,
         preempted and (preempted.at, preempted.reason, preempted.message, preempted.ran_since),
         facts.past_seconds,
-        [(pods.instance_type, pods.count, pods.requests) for pods in facts.asks],
+        [(pods.instance_type, pods.number, pods.requests) for pods in facts.asks],
         facts.attempt and astuple(facts.attempt),
     )
 
@@ -141,7 +142,7 @@ def _records(document: Mapping[str, Any]) -> Iterator[tuple[Key, Record]]:
             for kind, count, requests in asks
         )
         last = Preempted(*preempted) if preempted else None
-        facts = replace(WorkloadFacts(*(*row, last, past, pods)), attempt=_attempt(attempt) if attempt else None)
+        facts = WorkloadFacts(*(*row, last, past, pods))._replace(attempt=_attempt(attempt) if attempt else None)
         yield (facts.namespace, facts.name), facts
     for namespace, name, *row in document["unreadable"]:
         yield (namespace, name), UnreadableObject("Workload", *row)

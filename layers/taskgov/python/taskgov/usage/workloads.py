@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from taskgov.hyperpod import names
-from taskgov.scheduling.instants import Instant, moment
-from taskgov.usage.workload_facts import Preempted, WorkloadFacts
+from taskgov.scheduling.instants import moment
+from taskgov.snapshot.model import KueueObjects
+from taskgov.usage.pods_asked import accelerators_of
+from taskgov.usage.workload_facts import Backlog, Preempted, WorkloadFacts, backlog_in
 
 PREEMPTION_REASONS: Final = {
     "InClusterQueue": "a task of higher priority in the same queue",
@@ -71,14 +73,18 @@ class Preemption:
         return f"{self.uid}#{self.at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def pending_by_team(workloads: Iterable[WorkloadFacts]) -> tuple[TeamPending, ...]:
+def pending_by_team(kueue: KueueObjects) -> tuple[TeamPending, ...]:
     """Return what waits, for each team of which something does, by name."""
-    waiting: dict[str, list[tuple[int, Instant]]] = {}
-    for workload in workloads:
-        if workload.waiting_since is not None:
-            waiting.setdefault(workload.team, []).append((workload.accelerators, workload.waiting_since))
+    waiting: dict[str, list[Backlog]] = {}
+    for backlog in backlog_in(kueue):
+        waiting.setdefault(backlog.team, []).append(backlog)
     return tuple(
-        TeamPending(team, len(some), sum(asked for asked, _ in some), moment(min(since for _, since in some)))
+        TeamPending(
+            team,
+            sum(backlog.workloads for backlog in some),
+            sum(backlog.workloads * accelerators_of(backlog.asks) for backlog in some),
+            moment(min(backlog.oldest_since for backlog in some)),
+        )
         for team, some in sorted(waiting.items())
     )
 

@@ -19,17 +19,24 @@ def read_lists_as_sent(client: Any) -> None:
 
 
 def _read(member: str, response_dict: Any, customized_response_dict: Any, **_context: object) -> None:
-    """Read a page. An error, or an answer of another form, is left to botocore, as are members that are null."""
+    """Read a page without members that are null. An error, or an answer of another form, is left to botocore."""
     body = response_dict["body"]
-    if response_dict["status_code"] != 200 or b"null" in body:
+    if response_dict["status_code"] != 200:
         return
     try:
         answer = from_json(body)
     except ValueError:
         return
+    answer = _without_null(answer) if b"null" in body else answer
     if isinstance(answer, dict) and isinstance(answer.get(member), list) and all(map(_is_summary, answer[member])):
         customized_response_dict.update(answer)
         response_dict["body"] = b"{}"
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_null(member) for name, member in value.items() if member is not None}
+    return [_without_null(element) for element in value] if isinstance(value, list) else value
 
 
 def _is_summary(item: object) -> bool:
