@@ -75,7 +75,7 @@ def test_writes_that_can_settle_together_share_a_wave() -> None:
         (0, True, 100_000),
         (20, True, 100_000),
         (40, True, 50_000),
-        (1000, True, 32_000),
+        (1000, True, 29_000),
         (40, False, 100_000),
         (1000, False, 4_000),
     ],
