@@ -1,6 +1,7 @@
 """A look at a cluster reads each workload as rarely as it can: the counts, not the time."""
 
 import gc
+import random
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -24,7 +25,7 @@ from taskgov.snapshot.readable import readable_kueue
 from taskgov.usage import workload_facts
 from taskgov.usage.cluster_usage import cluster_usage, leading_usage
 from taskgov.usage.starved import starved_teams
-from taskgov.usage.workload_facts import WorkloadFacts, backlog_in, facts_of
+from taskgov.usage.workload_facts import WorkloadFacts, backlog_in, facts_in, facts_of
 from tests.support.clusters import GPU, GovernedCluster
 from tests.support.memory import NOON
 
@@ -155,6 +156,45 @@ def test_what_waits_for_one_queue_with_the_same_request_is_put_together_with_its
     assert pending == cluster_usage(snapshot).pending
     counts = [(team.team, team.workloads, team.accelerators, team.oldest_wait(NOON)) for team in pending]
     assert counts == [("team-a", 3, 12, timedelta(minutes=50)), ("team-b", 1, 2, timedelta(minutes=9))]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_in_any_world_the_usage_for_tables_is_that_of_reading_all_workloads(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - worlds, no secrets
+    teams = [f"team-{number}" for number in range(chance.randint(1, 4))]
+    cluster = GovernedCluster().with_fair_share().with_nodes(chance.randint(0, 3))
+    for team in teams:
+        cluster.with_team(team, used={GPU: str(chance.randint(0, 3))})
+    for number in range(chance.randint(0, 30)):
+        minutes = chance.randint(0, 500)
+        cluster.with_waiting(f"waits-{number}", chance.choice(teams), gpus=chance.randint(0, 2), minutes=minutes)
+    for number in range(chance.randint(0, 5)):
+        ran = chance.choice([None, 5, 90])
+        cluster.with_preempted(f"leaves-{number}", chance.choice(teams), by=teams[0], gpus=1, ran_minutes=ran)
+    snapshot = cluster.snapshot()
+    for workload in snapshot.kueue.workloads:
+        _make_odd(workload, chance)
+    whole, fresh = cluster_usage(snapshot), replace(snapshot, kueue=replace(snapshot.kueue))
+    leading = tuple(team for team in whole.teams if team.leading)
+    assert leading_usage(fresh) == replace(whole, loans=(), teams=leading)
+    waiting = [facts for facts in facts_in(snapshot.kueue) if facts.waiting_since is not None]
+    assert sum(some.workloads for some in backlog_in(snapshot.kueue)) == len(waiting)
+
+
+def _make_odd(workload: Any, chance: random.Random) -> None:
+    match chance.randrange(8):
+        case 0:
+            workload["spec"]["active"] = False
+        case 1 | 2 as number:
+            since = f"2026-11-20T09:{chance.randrange(60):02}:00Z"
+            condition = {"type": ("Finished", "Evicted")[number - 1], "status": "True", "lastTransitionTime": since}
+            workload.setdefault("status", {}).setdefault("conditions", []).append(condition)
+        case 3:
+            workload["spec"].pop("queueName")
+        case 4:
+            workload["spec"]["podSets"] = []
+        case _:
+            """Most workloads stay as they are."""
 
 
 def test_the_usage_for_tables_reads_whole_what_was_preempted(monkeypatch: pytest.MonkeyPatch) -> None:
