@@ -5,6 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from benchmarks.scale.objects import node
 from taskgov.adapters.kubernetes import request
@@ -17,9 +19,10 @@ from taskgov.snapshot.nodes import INSTANCE_GROUP_LABEL, nodes_from_kubernetes
 
 
 def read(items: object, parts: Any = NODES) -> list[KubernetesObject]:
-    body = json.dumps({"kind": "NodeList", "metadata": {"resourceVersion": "7"}, "items": items}).encode()
-    answer = SimpleNamespace(status=200, reason="OK", read=lambda: body)
-    api: Any = SimpleNamespace(param_serialize=lambda *_, **__: (), call_api=lambda *_, **__: answer)
+    answer: dict[str, Any] = {"kind": "NodeList", "metadata": {"resourceVersion": "7"}, "items": items}
+    body = json.dumps(answer, separators=(",", ":")).encode()  # without spaces, as the API server writes it
+    response = SimpleNamespace(status=200, reason="OK", read=lambda: body)
+    api: Any = SimpleNamespace(param_serialize=lambda *_, **__: (), call_api=lambda *_, **__: response)
     return read_all(Requests(api), "/api/v1/nodes", trimmed_node, "list nodes", parts)
 
 
@@ -68,3 +71,46 @@ def test_a_node_is_known_by_all_its_labels_as_without_trimming() -> None:
 def test_the_parts_that_are_dropped_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request, "from_json", lambda _: pytest.fail("the whole page was parsed"))
     assert [each["metadata"]["name"] for each in read([node(1)])] == [node(1)["metadata"]["name"]]
+
+
+NAMES = st.sampled_from(["images", "managedFields", "names", "sizeBytes", "spec", "status", "a"])
+TEXTS = st.text(alphabet='[]{}",:\\as1', max_size=12) | st.sampled_from(
+    ['],"sizeBytes":1}', ']},"spec":', ',"images":[', ',"managedFields":[', "\\"]
+)
+ANY = st.recursive(
+    TEXTS | st.integers(0, 9) | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=12,
+)
+IMAGES = st.lists(st.fixed_dictionaries({"names": st.lists(TEXTS, max_size=2) | ANY, "sizeBytes": ANY | st.just(1)}))
+FIELDS = st.lists(st.fixed_dictionaries({"manager": TEXTS, "fieldsV1": ANY}), max_size=2)
+NODE = st.fixed_dictionaries(
+    {
+        "metadata": st.fixed_dictionaries({"name": TEXTS}, optional={"managedFields": FIELDS | ANY, "other": ANY}),
+        "spec": st.fixed_dictionaries({"taints": st.just([])}, optional={"other": ANY}),
+        "status": st.fixed_dictionaries(
+            {"allocatable": st.just({"cpu": "1"}), "conditions": st.just([{"type": "Ready"}])},
+            optional={"images": IMAGES | ANY, "other": ANY},
+        ),
+    },
+    optional={"other": ANY},
+)
+
+
+@given(st.lists(NODE, min_size=1, max_size=3))
+@example([{"metadata": {"name": "n", "managedFields": [{"a": [1]}]}, "spec": {"taints": []}}])
+@example([{"metadata": {"name": "n"}, "status": {"a": 1, "images": [{"names": [{"a": ["b"], "sizeBytes": 1}]}]}}])
+def test_to_cut_out_odd_images_and_managed_fields_changes_no_node(nodes: list[Any]) -> None:
+    """A page that a cut damages is refused, and is then read whole."""
+    assert read(nodes) == read(nodes, None)
+
+
+def test_images_and_managed_fields_are_cut_out_of_what_an_api_server_sends() -> None:
+    key: dict[str, Any] = {'k:{"type":"Ready"}': {".": {}}, 'v:"10.0.0.0/24"': {}}
+    sent = [odd(metadata={**node(2)["metadata"], "managedFields": [{"manager": "kubelet", "fieldsV1": key}]}), node(3)]
+    text = json.dumps({"metadata": {}, "items": sent}, separators=(",", ":")).encode()
+    for pattern in NODES.cut:
+        text, times = pattern.subn(b"", text)
+        assert times == len(sent)
+    assert not any(name in text for name in (b"images", b"managedFields", b"kubelet", b"sha256"))
+    assert NODES.form.validate_json(text)["items"] == NODES.form.validate_python({"items": sent})["items"]

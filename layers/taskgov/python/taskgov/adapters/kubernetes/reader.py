@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from pydantic_core import SchemaValidator
-
 from taskgov.adapters.kubernetes.connection import ApiConnections
 from taskgov.adapters.kubernetes.paging import list_pages
 from taskgov.adapters.kubernetes.request import ExpiredError, Requests
 from taskgov.adapters.kubernetes.trimming import (
     NODES,
+    Parts,
     Shared,
     kept,
     trimmed,
@@ -142,15 +141,13 @@ def manager_image(api: Requests) -> tuple[str, str]:
         return "", "Kueue's Deployment names no image"
 
 
-def read_all(
-    api: Requests, path: str, trim: Trim, what: str, parts: SchemaValidator | None = None
-) -> list[KubernetesObject]:
+def read_all(api: Requests, path: str, trim: Trim, what: str, parts: Parts | None = None) -> list[KubernetesObject]:
     """Read all pages; once more from the first one when the server has let the list expire meanwhile."""
     return read_list(api, path, lambda item: kept(item, trim), what, parts)[0]
 
 
 def read_list(
-    api: Requests, path: str, keep: Callable[[Any], Item], what: str, parts: SchemaValidator | None = None
+    api: Requests, path: str, keep: Callable[[Any], Item], what: str, parts: Parts | None = None
 ) -> tuple[list[Item], str]:
     """Read all pages, as `read_all`; return what `keep` makes of the items, and the list's resource version.
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
-from pydantic_core import SchemaValidator, ValidationError, from_json
+from pydantic_core import ValidationError, from_json
 
+from taskgov.adapters.kubernetes.trimming import Parts
 from taskgov.errors import (
     ConflictError,
     GovernanceError,
@@ -54,7 +55,7 @@ class Requests:
         self._api = api
 
     def get(
-        self, path: str, what: str, query: Mapping[str, str] | None = None, parts: SchemaValidator | None = None
+        self, path: str, what: str, query: Mapping[str, str] | None = None, parts: Parts | None = None
     ) -> dict[str, Any]:
         """Return what is at a path; `what` begins the sentence of an error, `parts` is what to keep of the answer.
 
@@ -70,7 +71,7 @@ class Requests:
         what: str,
         body: Mapping[str, Any] | None,
         query: Mapping[str, str],
-        parts: SchemaValidator | None = None,
+        parts: Parts | None = None,
     ) -> dict[str, Any]:
         """Return the answer. Raises as `get` does, and InvalidRequestError where a write breaks a rule."""
         response = self._open(method, path, what, body, query, TIMEOUT_SECONDS)
@@ -148,7 +149,7 @@ def _read(response: Any, what: str) -> bytes:
     return text
 
 
-def _parsed(text: bytes, parts: SchemaValidator | None) -> Any:
+def _parsed(text: bytes, parts: Parts | None) -> Any:
     """Return what JSON says: faster than the standard library, which reads the rest.
 
     That is what one odd object may have: half a surrogate pair, or lists in lists without end. An answer without the
@@ -156,7 +157,7 @@ def _parsed(text: bytes, parts: SchemaValidator | None) -> Any:
     """
     if parts is not None:
         with suppress(ValidationError):
-            return parts.validate_json(text)
+            return parts.read(text)
     try:
         return from_json(text)
     except ValueError:

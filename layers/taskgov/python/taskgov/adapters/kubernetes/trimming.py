@@ -5,8 +5,9 @@ stored. Objects keep the API's own form.
 """
 
 import marshal
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
@@ -52,8 +53,38 @@ _NODE: Final = _parts(
     spec=_parts(_NODE_SPEC),
     status=_parts((*_NODE_STATUS, "conditions")),
 )
-NODES: Final = SchemaValidator(_parts(("metadata",), items=core_schema.list_schema(_NODE)))
-"""What is parsed of a page of nodes: a tenth of it. The rest is images, managed fields, and labels of others."""
+
+
+class Parts(NamedTuple):
+    """Which part of a page of a list is read: its form, and the text that is cut out before it is parsed."""
+
+    form: SchemaValidator
+    cut: tuple[re.Pattern[bytes], ...]
+
+    def read(self, text: bytes) -> Any:
+        """Return the parts of a page. Raises ValidationError: then the caller reads the page whole.
+
+        No pattern matches more than the array that it begins with: it has no more `]` than arrays that it surely opens.
+        If it matches less, brackets are left over, and parsing fails. No match begins or ends within a string,
+        because a quotation mark there would be escaped.
+        """
+        for pattern in self.cut:
+            text = pattern.sub(b"", text)
+        return self.form.validate_json(text)
+
+
+NODES: Final = Parts(
+    SchemaValidator(_parts(("metadata",), items=core_schema.list_schema(_NODE))),
+    (
+        re.compile(rb',"images":\[(?:\{"names":\[[^]]*\],"sizeBytes":[0-9]+\},?)*+\]'),
+        re.compile(rb',"managedFields":\[[^]]*\](?=\},"spec":)'),
+    ),
+)
+"""What is read of a page of nodes: a tenth of it. The rest is images, managed fields, and labels of others.
+
+To cut images and managed fields out takes a third of the time that parsing them does. The patterns are the API server's
+own text, without spaces, in the order of the Go structures (`ObjectMeta`, `ContainerImage`); any other is parsed.
+"""
 
 
 def kept(item: Any, trim: Callable[[KubernetesObject], KubernetesObject]) -> KubernetesObject:
