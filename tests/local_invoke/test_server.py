@@ -10,7 +10,9 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -201,7 +203,7 @@ def test_an_unsigned_request_is_refused(server: StackServer) -> None:
 def test_what_falls_due_happens_in_real_time(account: LocalAccount, server: StackServer) -> None:
     happened, began = threading.Event(), time.monotonic()
     account.clock.after(0.3, happened.set)
-    assert happened.wait(10)  # time.sleep of this thread would move the stack's clock
+    assert happened.wait(10)
     assert time.monotonic() - began >= 0.3
 
 
@@ -213,7 +215,7 @@ def test_a_queued_message_is_delivered_when_its_delay_is_over(account: LocalAcco
     deadline = time.monotonic() + 20
     while len(deliveries("delivery")) == before:
         assert time.monotonic() < deadline, "the message is still in the queue"
-        threading.Event().wait(0.05)  # time.sleep of this thread would move the stack's clock
+        time.sleep(0.05)
     assert deliveries("delivery")[-1].what.startswith("taskgov-IntakeQueue")
 
 
@@ -259,6 +261,34 @@ def test_the_entry_refuses_a_forged_signature_over_the_socket(account: LocalAcco
     status, answer = order(account, server, credentials=keys_of_botocore.Credentials(key, "guessed"))
     assert status == 403
     assert "does not match the signature you provided" in answer["Message"]
+
+
+def test_a_sleep_of_whoever_opened_it_runs_nothing_beside_a_request(account: LocalAccount, server: StackServer) -> None:
+    """`subprocess.run` with a time-out sleeps: schedules that it fired took modules from the function of a request."""
+    arrived, may_go_on, fired = threading.Event(), threading.Event(), list[str]()
+
+    def hold(_call: object) -> None:
+        if not arrived.is_set():
+            arrived.set()
+            may_go_on.wait(10)
+
+    schedule = account.clock.every(lambda moment: moment + timedelta(milliseconds=10), lambda: fired.append("here"))
+    assert schedule is not None
+    account.stack.requests.listeners.append(hold)
+    try:
+        with ThreadPoolExecutor() as beside:
+            request = beside.submit(order, account, server)
+            assert arrived.wait(10)
+            began = time.monotonic()
+            time.sleep(0.02)
+            took = time.monotonic() - began
+            may_go_on.set()
+            assert request.result()[0] == 200
+    finally:
+        account.stack.requests.listeners.remove(hold)
+        schedule.cancel()
+    assert fired == []
+    assert took >= 0.02
 
 
 @pytest.mark.long

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import threading
 import time
 from collections import ChainMap
 from dataclasses import dataclass
@@ -243,7 +242,7 @@ class Person:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not (answer := ask()):
             assert time.monotonic() < deadline, "what the page goes on from does not come"
-            threading.Event().wait(0.5)  # time.sleep of this thread would move the stack's clock
+            time.sleep(0.5)
         return answer
 
     def _log_in(self) -> None:

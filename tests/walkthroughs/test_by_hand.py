@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +132,7 @@ class Person:
         deadline = time.monotonic() + 30
         while self._moves():
             assert time.monotonic() < deadline, "the cluster does not come to rest"
-            threading.Event().wait(0.05)  # time.sleep of this thread would move the stack's clock
+            time.sleep(0.05)
 
     def _moves(self) -> bool:
         sagemaker = self._account.stack.sagemaker

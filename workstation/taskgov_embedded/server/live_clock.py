@@ -10,14 +10,10 @@ from taskgov_embedded.virtual_time.clock import VirtualClock
 class LiveClock(VirtualClock):
     """A virtual clock until `go_live`; from then on the process has its own time back, and this clock returns it."""
 
-    def __init__(self, start: datetime) -> None:
-        super().__init__(start)
-        self._live = False
-
     @property
     def now(self) -> datetime:
         """The present moment."""
-        return datetime.now(UTC) if self._live else self._now
+        return datetime.now(UTC) if self.is_live else self._now
 
     @property
     def millis(self) -> float:
@@ -32,14 +28,14 @@ class LiveClock(VirtualClock):
     def go_live(self) -> None:
         """Let time pass by itself; nothing jumps any more."""
         super().uninstall()
-        self._live = True
+        self.is_live = True
 
     def uninstall(self) -> None:
         """Give the process its own time back, if it has not got it yet."""
-        if not self._live:
+        if not self.is_live:
             super().uninstall()
 
     def move_to(self, moment: datetime) -> None:
         """Let it be `moment` while the clock is virtual; real time moves by itself."""
-        if not self._live:
+        if not self.is_live:
             super().move_to(moment)

@@ -60,6 +60,9 @@ _T = TypeVar("_T", Timer, Recurring)
 class VirtualClock:
     """The present moment (aware, UTC) and the heap of what is due."""
 
+    is_live = False
+    """Whether time passes by itself; nothing then moves the clock."""
+
     def __init__(self, start: datetime = DEFAULT_START) -> None:
         if start.tzinfo is None:
             raise ValueError(f"the clock needs an aware start, got {start.isoformat()}")

@@ -125,8 +125,8 @@ class Turns:
         return task
 
     def is_driver(self) -> bool:
-        """Return whether the calling thread is the one that drives."""
-        return threading.get_ident() == self._driver
+        """Return whether the calling thread is the one that drives: on a live clock, only the server does."""
+        return not self.clock.is_live and threading.get_ident() == self._driver
 
     def spawn(self, target: Callable[[], object], name: str) -> Task:
         """Make a task that is ready to run; it starts when the driver comes to it."""

@@ -3,9 +3,9 @@
 `audit_cluster` sends them. Muted findings are in none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from taskgov.audit.report import Report, ReportedFinding
 from taskgov.audit.report_html import headline
@@ -17,6 +17,8 @@ TOLD: Final = 20
 """Findings, topics and teams in a notice; the report has them all."""
 MOST_BYTES: Final = 1000
 """Bytes of a sentence in a notice: it may name every team."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def cluster_notice(report: Report, page: str, untold: Iterable[str]) -> Notice |
     `page` is where the report is; `untold` names the topics that could not be reached, with the reason.
     """
     grave = attention(report)
-    lost = _some([_cut(f"Not sent: {message}") for message in untold])
+    lost = _some(list(untold), lambda message: _cut(f"Not sent: {message}"))
     if not grave and not lost:
         return None
     muted = [f"Muted: {counted(len(report.muted), 'finding')}"] if report.muted else []
@@ -73,11 +75,12 @@ def team_notice(report: Report, findings: list[ReportedFinding], page: str) -> N
 
 
 def _lines(findings: list[ReportedFinding]) -> list[str]:
-    return _some([_line(finding) for finding in findings])
+    return _some(findings, _line)
 
 
-def _some(lines: list[str]) -> list[str]:
-    return [*lines[:TOLD], f"and {len(lines) - TOLD:,} more"] if len(lines) > TOLD else lines
+def _some(told: list[_T], line: Callable[[_T], str]) -> list[str]:
+    more = [f"and {len(told) - TOLD:,} more"] if len(told) > TOLD else []
+    return [*map(line, told[:TOLD]), *more]
 
 
 def _named(teams: list[str]) -> str:
@@ -91,7 +94,7 @@ def _line(finding: ReportedFinding) -> str:
 
 
 def _cut(sentence: str) -> str:
-    return printable(sentence).encode()[:MOST_BYTES].decode(errors="ignore")
+    return printable(sentence[:MOST_BYTES]).encode()[:MOST_BYTES].decode(errors="ignore")
 
 
 def _since(finding: ReportedFinding) -> str:
