@@ -82,7 +82,8 @@ def _measure(wanted: Sequence[str], scale: float) -> list[Measured]:
     starts = [name for name in wanted if name in STARTS]
     one_shape = "plan_quotas: one shape" in wanted
     writes = any(name in writing.ROWS for name in wanted)
-    full = {row: models.CASES[row][1] for row in of_model} | {row: futures.MOST for row in wanted if row == futures.ROW}
+    others = {futures.ROW: futures.MOST, lockstep.HALF_WAITING: lockstep.QUEUES}
+    full = {row: models.CASES[row][1] for row in of_model} | {row: others[row] for row in wanted if row in others}
     numbers = {row: list(_numbers(number, scale)) for row, number in full.items()}
     numbers |= {row: list(_cohorts(lockstep.VARIANTS[row], scale)) for row in of_scenario}
     of_a_size = len(of_cluster) + 2 * bool(of_cluster) + one_shape + (writes and "plan_quotas" not in of_cluster)
@@ -144,7 +145,7 @@ def _here(row: str, folder: Path, number: int) -> dict[str, float]:
         return {"cpuSeconds": min(_parsing(folder) for _ in range(REPEATS))}
     if row in STARTS:
         return _start(STARTS[row])
-    if row in lockstep.VARIANTS:
+    if row in lockstep.ROWS:
         return lockstep.measure(row, number)
     if row in models.CASES:
         figures = models.measure(row, number)

@@ -1,7 +1,8 @@
-"""Kueue's performance scenario, as a ratio to this repository's commit of before the model was made faster.
+"""The scheduling model, as a ratio to this repository's commit of before it was made faster.
 
-Both run in the same measurement, one after the other. Where git does not have the commit (an archive, a shallow clone)
-there is no ratio.
+Played are Kueue's performance scenario, and queues of one cohort with fair sharing, half of whose jobs wait. Both codes
+run in the same measurement, one after the other. Where git does not have the commit (an archive, a shallow clone) there
+is no ratio.
 """
 
 import json
@@ -10,10 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.scale import models
 from benchmarks.scenario import SCENARIO
 
 Figures = dict[str, float]
@@ -25,36 +27,55 @@ CODE: Final = ("layers/taskgov/python", "workstation", ".")
 _NAMES: Final = ("baseline_lockstep", "big_lockstep")
 VARIANTS: Final[Mapping[str, int]] = {name: SCENARIO["variants"][name]["cohorts"] for name in _NAMES}
 """Row -> its cohorts at full scale."""
+HALF_WAITING: Final = "model: queues, half waiting"
+QUEUES: Final = 80
+"""So many queues has that row at full scale."""
+ROWS: Final = (HALF_WAITING, *VARIANTS)
+_CYCLES: Final = 100
+"""Its CPU seconds are those of so many cycles."""
 
 
-def measure(row: str, cohorts: int) -> Figures:
-    """Return what it takes to play a variant with so many cohorts; the yardstick is the code of before."""
-    variant = {name: value for name, value in SCENARIO["variants"][row].items() if name != "expected"}
-    scenario = SCENARIO | {"variants": {row: {**variant, "cohorts": cohorts}}}
+def measure(row: str, number: int) -> Figures:
+    """Return what it takes to play so many cohorts, or queues; the yardstick is the code of before."""
     with tempfile.TemporaryDirectory(prefix="taskgov-bench-") as folder:
-        file = Path(folder, "scenario.json")
-        file.write_text(json.dumps(scenario))
-        now = _played(ROOT, file, row)
-        figures: Figures = {
-            "cpuSeconds": now["cpuSeconds"],
-            "rssMiB": now["peakMegabytes"],
-            "decisions": now["admissions"] + now["preemptions"],
-        }
+        if row == HALF_WAITING:
+            file, arguments = Path(folder, "objects.json"), [str(Path(__file__).with_name("settled.py"))]
+            file.write_text(json.dumps(models.half_waiting(number)))
+            arguments.append(str(file))
+        else:
+            file = Path(folder, "scenario.json")
+            variant = {name: value for name, value in SCENARIO["variants"][row].items() if name != "expected"}
+            file.write_text(json.dumps(SCENARIO | {"variants": {row: {**variant, "cohorts": number}}}))
+            arguments = ["-m", "benchmarks.engine", "--scenario", str(file), "--variant", row, "--json"]
+        now = _played(ROOT, arguments)
+        figures = _figures(row, now)
         before = _checkout(Path(folder, "before"))
         if before is not None:
-            then = _played(before, file, row)
+            then = _played(before, arguments)
             if then["decisionsSha256"] != now["decisionsSha256"]:
                 raise RuntimeError(f"{row}: the decisions are not those of commit {BEFORE}")
-            figures |= {"yardstickSeconds": then["cpuSeconds"], "rssMiBBefore": then["peakMegabytes"]}
+            figures |= {"yardstickSeconds": _figures(row, then)["cpuSeconds"], "rssMiBBefore": then["peakMegabytes"]}
     return figures
 
 
-def _played(checkout: Path, scenario: Path, variant: str) -> dict[str, Any]:
-    """Run the engine's benchmark of a checkout in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.engine", "--scenario", str(scenario), "--variant", variant, "--json"]
+def _figures(row: str, played: Mapping[str, Any]) -> Figures:
+    return {
+        "cpuSeconds": played["cpuSeconds"] * (_CYCLES / played["cycles"] if row == HALF_WAITING else 1),
+        "rssMiB": played["peakMegabytes"],
+        "decisions": played["admissions"] + played["preemptions"],
+    }
+
+
+def _played(checkout: Path, arguments: Sequence[str]) -> dict[str, Any]:
+    """Play with the code of a checkout in a process of its own."""
     path = os.pathsep.join(str(checkout / part) for part in CODE)
-    done = subprocess.run(  # noqa: S603 - our own module
-        command, check=True, stdout=subprocess.PIPE, text=True, cwd=checkout, env={**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(  # noqa: S603 - our own modules
+        [sys.executable, *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=checkout,
+        env={**os.environ, "PYTHONPATH": path},
     )
     figures: dict[str, Any] = json.loads(done.stdout)
     return figures

@@ -11,7 +11,7 @@ STARTS: Final[Mapping[str, list[str]]] = {"taskgov --help": ["--help"], "taskgov
 """Row -> the arguments of the command that is started."""
 ON_A_CLUSTER: Final[Mapping[str, rows.Row]] = {**rows.ON_A_CLUSTER, **writing.ROWS}
 """Rows that are measured on the answers in a folder."""
-ALL: Final = (*ON_A_CLUSTER, futures.ROW, *models.CASES, *lockstep.VARIANTS, *STARTS)
+ALL: Final = (*ON_A_CLUSTER, futures.ROW, *models.CASES, *lockstep.ROWS, *STARTS)
 """Every row, in the order of the table."""
 KNOWN: Final = frozenset({"cpuSeconds", "rssMiB", "yardstickSeconds"})
 """Figures of a measurement; all others are counts."""
@@ -39,6 +39,7 @@ AIMS: Final[Mapping[str, Aim]] = {
     "explain": Aim(2, None, 1.2),
     "what-if": Aim(10, None, 1.2),
     **dict.fromkeys(models.CASES, Aim(exponent=1.25)),
+    lockstep.HALF_WAITING: Aim(0.1, None, 1.25),
     "baseline_lockstep": Aim(0.8, 47),
     "big_lockstep": Aim(0.65, 113),
     "taskgov --help": Aim(20),

@@ -42,6 +42,24 @@ def queues(number: int) -> list[Item]:
     ]
 
 
+def half_waiting(number: int) -> list[Item]:
+    """Make queues of one cohort, ten jobs each: half run, so that each second queue borrows; half wait."""
+    return [
+        _flavor("f0"),
+        *chain.from_iterable(_queue(f"q{n}", cohort="all", flavors={"f0": "5"}) for n in range(number)),
+        *(
+            _job(f"running-{n}-{k}", f"q{n}", cpu="1500m" if n % 2 else "500m", second=n + k, runs="f0")
+            for n in range(number)
+            for k in range(5)
+        ),
+        *(
+            _job(f"job-{n}-{k}", f"q{n}", cpu=f"{1000 + 10 * n + k}m", second=n + k)
+            for n in range(number)
+            for k in range(5, 10)
+        ),
+    ]
+
+
 def depth(number: int) -> list[Item]:
     """Make a chain of cohorts with sixteen queues along it: every second one borrows from far up and down."""
     places = [n * number // 16 for n in range(16)]

@@ -8,6 +8,7 @@ import pytest
 
 from taskgov.quantities import UNLIMITED
 from taskgov.scheduling import KueueModel, Share
+from taskgov.scheduling.shares import share_of
 from tests.scheduling.builders import a_cohort, a_queue, a_running_job, a_world
 
 
@@ -58,7 +59,7 @@ def test_a_root_has_no_share_and_a_child_cohort_has_one() -> None:
 
 
 def test_borrowers_without_weight_rank_behind_all_others_and_by_ratio_among_themselves() -> None:
-    greedy, modest = Share(100.0, 0.0, "cpu", borrowing=True), Share(900.0, 1.0, "cpu", borrowing=True)
+    greedy, modest = share_of(100.0, 0.0, "cpu", borrowing=True), share_of(900.0, 1.0, "cpu", borrowing=True)
     assert greedy.rank > modest.rank
-    assert Share(200.0, 0.0).rank > greedy.rank
-    assert Share(0.0, 0.0).rank == Share(0.0, 1.0).rank
+    assert share_of(200.0, 0.0).rank > greedy.rank
+    assert share_of(0.0, 0.0).rank == share_of(0.0, 1.0).rank

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop
 from typing import TYPE_CHECKING, Final, NewType
 
 from taskgov.scheduling.candidates import Candidates, Preemptor, Victim, allows, asked_of, put_back, take_out
 from taskgov.scheduling.config import ManagerConfig, Strategy
-from taskgov.scheduling.fair_places import almost_meeting
+from taskgov.scheduling.fair_places import Place, almost_meeting, queue_place
 from taskgov.scheduling.fair_targets import Line, TargetOrder
 from taskgov.scheduling.objects import NEVER
 from taskgov.scheduling.preemption import fill_back, fits
@@ -113,6 +114,9 @@ class _FairSearch:
             elif self._allows_nobody(target):
                 self.retry[target] = self.others.candidates[target]
                 order.drop(target)
+                if self.flat and self.strategies[0] is Strategy.LESS_THAN_OR_EQUAL_TO_FINAL_SHARE:
+                    mine = self.shares.of(self.node).rank
+                    self.retry.update((node, self.others.candidates[node]) for node in order.pass_over(mine))
                 continue
             else:
                 taken = self._take_first_allowed(target, order.waiting(target))
@@ -166,13 +170,9 @@ class _FairSearch:
 
     def _second_pass(self) -> bool:
         """Try the first candidate of each queue once more, against the share its queue has now."""
-        retry = self.retry
-        if self.flat:  # shares only fall as workloads leave, and no other shares than those of queues are compared
-            mine_now = self.shares.of(self.node).rank
-            retry = {node: records for node, records in retry.items() if mine_now < self.shares.of(node).rank}
-            if not retry:
-                return False
-        order = TargetOrder(self.node, Line(retry), self.shares)
+        if self.flat:
+            return self._second_pass_in_one_cohort()
+        order = TargetOrder(self.node, Line(self.retry), self.shares)
         for target in order:
             mine, theirs = almost_meeting(self.node, target)
             new_share, old_share = self.shares.of(mine), self.shares.of(theirs)
@@ -183,6 +183,30 @@ class _FairSearch:
                 order.changed(target)
             order.drop(target)
         return False
+
+    def _second_pass_in_one_cohort(self) -> bool:
+        """Do the same where no other shares than those of queues are compared: each queue has one place, by its share.
+
+        Shares only fall as workloads leave, so that queues that are not above the preemptor are left out.
+        """
+        mine = self.shares.of(self.node).rank
+        above = [
+            self._place(node, records[0]) for node, records in self.retry.items() if mine < self.shares.of(node).rank
+        ]
+        heapify(above)
+        while above:
+            *_, target = heappop(above)
+            self._take(self.retry[target][:1], IN_COHORT_FAIR_SHARING)
+            if self._fits():
+                return True
+        return False
+
+    def _place(self, node: QuotaNode, first: Record) -> Place:
+        """Return the place of a queue by the share that it has now, and the first candidate that is left."""
+        place = self.others.place_of.get(node)
+        if place is None or self.shares.has_changed(node) or first is not self.others.candidates[node][0]:
+            place = queue_place(node, self.shares.of(node), first, own=False)
+        return place
 
     def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
 from taskgov.scheduling.fair_places import Place, queue_place, rank_of
@@ -27,17 +27,18 @@ class Line:
     All heads of a cycle that ask for the same quota see the same, so that it is made once for them.
     """
 
-    __slots__ = ("_largest", "_returned", "candidates", "places", "shares")
+    __slots__ = ("_largest", "_returned", "candidates", "place_of", "places", "shares")
 
     def __init__(self, candidates: Mapping[QuotaNode, list[Record]]) -> None:
         self.candidates = candidates
+        self.place_of: dict[QuotaNode, Place] = {}
         self.places: dict[QuotaNode, list[Place]] = {}
         self.shares = {node: dominant_share(node) for node in candidates}
         self._largest: dict[QuotaNode, Rank] = {}
         self._returned: dict[tuple[QuotaNode, FlavorResource], list[int]] = {}
         for node, share in self.shares.items():
             if share.borrowing and node.parent is not None:
-                place = queue_place(node, share, candidates[node][0], own=False)
+                place = self.place_of[node] = queue_place(node, share, candidates[node][0], own=False)
                 self.places.setdefault(node.parent, []).append(place)
         for places in self.places.values():
             places.sort()
@@ -118,6 +119,26 @@ class TargetOrder:
         """Leave `node` out from now on."""
         self.dropped.add(node)
 
+    def pass_over(self, least: Rank) -> list[QuotaNode]:
+        """Leave out, and return, the queues that come next as long as none can keep a share of `least` or more.
+
+        Only of a cohort without child cohorts, the preemptor's, and until one comes that changed, or is below `least`.
+        """
+        cohort = self.preemptor.root
+        line, at = self.others.places.get(cohort, ()), self.passed.get(cohort, 0)
+        moved = self._first_moved(cohort)
+        passed = []
+        for place in islice(line, at, None):
+            node = place[-1]
+            if node not in self.place_of and node not in self.dropped:
+                late = (moved is not None and moved < place) or rank_of(place) < least
+                if late or self.others.largest_without(node) >= least:
+                    break
+                passed.append(node)
+            at += 1
+        self.passed[cohort] = at
+        return passed
+
     def waiting(self, node: QuotaNode) -> list[Record]:
         """Return the candidates of a queue that are left, as a list of this search's own."""
         if node not in self.candidates:
@@ -151,11 +172,15 @@ class TargetOrder:
         while at < len(line) and (line[at][-1] in self.place_of or line[at][-1] in self.dropped):
             at += 1
         self.passed[cohort] = at
-        moved = self.moved.get(cohort, [])
+        first, moved = line[at] if at < len(line) else None, self._first_moved(cohort)
+        return moved if moved is not None and (first is None or moved < first) else first
+
+    def _first_moved(self, cohort: QuotaNode) -> Place | None:
+        """Find the first place among those of the preemptor's queue and of queues that changed."""
+        moved = self.moved.get(cohort)
         while moved and (self.place_of[moved[0][-1]] is not moved[0] or moved[0][-1] in self.dropped):
             heappop(moved)
-        first = line[at] if at < len(line) else None
-        return moved[0] if moved and (first is None or moved[0] < first) else first
+        return moved[0] if moved else None
 
     def _largest_cohort(self, cohort: QuotaNode) -> tuple[QuotaNode | None, tuple[bool, float]]:
         """Find the child cohort with the largest share that borrows or is above the preemptor; the last of equals."""

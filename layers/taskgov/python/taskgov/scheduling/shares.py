@@ -7,9 +7,8 @@ status of queues.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.quantities import UNLIMITED
 from taskgov.scheduling.objects import FlavorResource, Usage, resource_of
@@ -24,8 +23,7 @@ Rank = tuple[bool, float]
 """What shares are compared by (`Share.rank`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """How much a node borrows of its most borrowed resource, in thousandths of what its parent could lend.
 
     | value | means |
@@ -39,6 +37,8 @@ class Share:
     weight: float = 1.0
     dominant: str = ""
     borrowing: bool = False
+    rank: Rank = (False, 0.0)
+    """What shares are compared by, as `share_of` sets it: borrowers without weight come last, among them by ratio."""
 
     @property
     def value(self) -> float:
@@ -52,14 +52,6 @@ class Share:
         """The share as Kueue reports it (`weightedShare`): rounded up, MaxInt64 when infinite."""
         value = self.value
         return UNLIMITED if math.isinf(value) else math.ceil(value)
-
-    @property
-    def rank(self) -> Rank:
-        """What shares are compared by: borrowers without weight come last, among themselves by ratio."""
-        ratio = self.ratio
-        if ratio == 0:
-            return False, 0.0
-        return (True, ratio) if self.weight == 0 else (False, ratio / self.weight)
 
 
 def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
@@ -84,7 +76,13 @@ def dominant_share(node: QuotaNode, extra: Mapping[FlavorResource, int] = _NOTHI
         share = 1000.0 * borrowed[resource] / lendable if lendable > 0 else 0.0
         if share > ratio:
             ratio, dominant = share, resource
-    return Share(ratio, node.weight, dominant, borrowing=True)
+    return share_of(ratio, node.weight, dominant, borrowing=True)
+
+
+def share_of(ratio: float, weight: float, dominant: str = "", *, borrowing: bool = False) -> Share:
+    """Return a share with its rank, which is compared more often than shares are made."""
+    rank = (False, 0.0) if ratio == 0 else (True, ratio) if weight == 0 else (False, ratio / weight)
+    return Share(ratio, weight, dominant, borrowing, rank)
 
 
 def _over_with(node: QuotaNode, extra: Mapping[FlavorResource, int]) -> Usage:
