@@ -190,9 +190,7 @@ class _FairSearch:
         Shares only fall as workloads leave, so that queues that are not above the preemptor are left out.
         """
         mine = self.shares.of(self.node).rank
-        above = [
-            self._place(node, records[0]) for node, records in self.retry.items() if mine < self.shares.of(node).rank
-        ]
+        above = [self._place(node) for node in self.retry if mine < self.shares.of(node).rank]
         heapify(above)
         while above:
             *_, target = heappop(above)
@@ -201,12 +199,11 @@ class _FairSearch:
                 return True
         return False
 
-    def _place(self, node: QuotaNode, first: Record) -> Place:
-        """Return the place of a queue by the share that it has now, and the first candidate that is left."""
-        place = self.others.place_of.get(node)
-        if place is None or self.shares.has_changed(node) or first is not self.others.candidates[node][0]:
-            place = queue_place(node, self.shares.of(node), first, own=False)
-        return place
+    def _place(self, node: QuotaNode) -> Place:
+        """Return the place that a queue has now: another one than at first only where somebody has left it."""
+        if not self.shares.has_changed(node):
+            return self.others.place_of[node]
+        return queue_place(node, self.shares.of(node), self.retry[node][0], own=False)
 
     def _fits(self) -> bool:
         """Whether the preemptor fits now; its own usage, counted for the shares, is left out."""
