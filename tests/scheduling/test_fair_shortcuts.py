@@ -24,13 +24,15 @@ def _cohort(random: Random) -> list[Object]:
     objects: list[Object] = [a_flavor()]
     for n in range(random.randint(3, 12)):
         policies = {"withinClusterQueue": random.choice(WITHIN), "reclaimWithinCohort": random.choice(RECLAIM)}
-        weight = {"fairSharing": {"weight": random.choice(("1", "2", "0", "0.5"))}} if random.random() < 0.5 else {}
+        spec: dict[str, Any] = {"preemption": policies}
+        if random.random() < 0.5:
+            spec["fairSharing"] = {"weight": random.choice(("1", "2", "0", "0.5"))}
         quota = random.choice(("0", "1", "3", "5"))
-        objects += [a_queue(f"q{n}", cohort="pool", cpu=quota, preemption=policies, **weight), a_door(f"q{n}")]
+        objects += [a_queue(f"q{n}", cohort="pool", cpu=quota, **spec), a_door(f"q{n}")]
         for k in range(random.randint(0, 8)):
             cpu = random.choice(("0", "500m", "1", "1", "2", f"{random.randint(100, 3000)}m", "4"))
             made = a_running_job if random.random() < 0.6 else a_job
-            job = {"cpu": cpu, "priority": random.choice((0, 0, 1, 2)), "second": random.randint(0, 50)}
+            job: dict[str, Any] = {"cpu": cpu, "priority": random.choice((0, 0, 1, 2)), "second": random.randint(0, 50)}
             objects.append(made(f"{n}-{k}", f"q{n}", **job))
     return objects
 
