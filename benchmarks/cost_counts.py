@@ -176,14 +176,9 @@ def _counted(world: World, doing: Callable[[], None]) -> Counts:
     if failed := [one for one in stack.results[told:] if one.is_error]:
         raise RuntimeError(f"only what goes well is counted: {failed[0].function}: {failed[0].payload}")
     calls, results = stack.calls[before:], stack.results[told:]
-    functions = {stack.physical(each): each for each in stack.translated.resources_of("AWS::Lambda::Function")}
-    roles = {stack.physical(f"{each.removesuffix('Function')}Role"): each for each in functions.values()}
-    made = Counter(roles[call.principal.name] for call in calls if call.principal.name in roles)
-    by_key = {
-        stack.account.identities.assume(_role(world, one), stack.physical(one)).access_key: one
-        for one in roles.values()
-    }
-    made += Counter(by_key[one.caller] for one in world.api_server.calls[kubernetes:] if one.caller in by_key)
+    made = Counter[str]()
+    for (function, _, _), number in asked(world, before, kubernetes).items():
+        made[function] += number
     totals = Counter[str]()
     for call in calls:
         totals.update(_priced(call))
@@ -192,6 +187,27 @@ def _counted(world: World, doing: Callable[[], None]) -> Counts:
     totals["state_transitions"] = _transitions(stack) - entered
     log_bytes = sum(len(line.encode()) for one in results for line in one.log)
     return Counts(dict(invocations), dict(made), dict(totals), log_bytes)
+
+
+def asked(world: World, aws: int, kubernetes: int) -> Counter[tuple[str, str, str]]:
+    """Return how often each function asked a service for what, since so many requests of AWS and of Kubernetes."""
+    stack = world.stack
+    functions = stack.translated.resources_of("AWS::Lambda::Function")
+    roles = {stack.physical(f"{each.removesuffix('Function')}Role"): each for each in functions}
+    keys = {
+        stack.account.identities.assume(_role(world, one), stack.physical(one)).access_key: one for one in functions
+    }
+    found = Counter(
+        (roles[call.principal.name], call.service, call.operation)
+        for call in stack.calls[aws:]
+        if call.principal.name in roles
+    )
+    found.update(
+        (keys[one.caller], "kubernetes", one.method)
+        for one in world.api_server.calls[kubernetes:]
+        if one.caller in keys
+    )
+    return found
 
 
 def _transitions(stack: Stack) -> int:
@@ -232,6 +248,8 @@ def _dynamodb(call: Call) -> Mapping[str, float]:
     """Return request units: a write takes one a KiB of what is sent, a consistent read one a 4 KiB item (all are)."""
     if call.operation in {"GetItem", "Query"}:
         return {"dynamodb_reads": 1}
+    if call.operation == "BatchGetItem":
+        return {"dynamodb_reads": sum(len(each["Keys"]) for each in call.params["RequestItems"].values())}
     size = len(json.dumps(call.params, default=str))
     return {"dynamodb_writes": ceil(size / 1024)}
 

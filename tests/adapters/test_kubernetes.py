@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
 import pytest
@@ -325,6 +325,21 @@ def test_a_long_read_renews_its_token(given: Given) -> None:
             api.configuration.api_key.clear()
             given.now += timedelta(minutes=1)
             assert api.configuration.get_api_key_with_prefix("authorization")
+
+
+def test_a_cluster_is_described_once_for_the_connections_of_a_snapshot(given: Given) -> None:
+    with given.server() as server:
+        reader = given.reader(server.url)
+        connections = cast("EksConnections", reader._connections)
+        described: list[str] = []
+        connections._eks.meta.events.register("before-parameter-build.eks.*", lambda **_: described.append("once"))
+        reader.nodes(CLUSTER)
+        given.now += timedelta(seconds=29)
+        reader.nodes(CLUSTER)
+        assert len(described) == 1
+        given.now += timedelta(seconds=1)
+        reader.nodes(CLUSTER)
+        assert len(described) == 2, "its endpoint may be another one by now"
 
 
 @pytest.mark.parametrize("endpoint", ["http://10.0.0.7", "http://cluster.example.com", "ftp://127.0.0.1", ""])

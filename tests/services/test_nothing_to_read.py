@@ -171,22 +171,6 @@ def test_a_cluster_that_was_deleted_since_it_was_listed_is_no_failure() -> None:
     assert world.nothing_to_audit() == f"cluster {CLUSTER_ARN}"
 
 
-def test_a_cluster_that_is_deleted_between_two_calls_of_a_measurement_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = World()
-    described = iter(world.cluster.hyperpod.descriptions)
-
-    def describe_once(_cluster: str) -> Any:
-        try:
-            return next(described)
-        except StopIteration:
-            raise NotFoundError("describe cluster ml-cluster: ResourceNotFound") from None
-
-    monkeypatch.setattr(world.cluster.hyperpod, "describe_cluster", describe_once)
-    assert world.measure() == []
-
-
 def test_whether_it_is_governed_is_asked_only_where_kueue_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 

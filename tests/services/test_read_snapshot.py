@@ -1,11 +1,17 @@
 """Reading a cluster into one snapshot."""
 
 import json
+import re
+from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from moto import mock_aws
 
+from taskgov import keys
+from taskgov.adapters.dynamodb import Table
 from taskgov.contracts.steps import Cause, ReadSnapshotRequest
 from taskgov.errors import InvalidRequestError, LockLostError, NotFoundError, ThrottledError, UpstreamError
 from taskgov.ports import LOCK_SECONDS
@@ -15,6 +21,7 @@ from taskgov.snapshot.codec import snapshot_from_json
 from taskgov.snapshot.leaving import Reserved
 from taskgov.snapshot.reservations import TRAINING_PLAN, Period, Reservation
 from taskgov.snapshot.unreadable import UnreadableItem
+from tests.support.governance_table import governance_table
 from tests.support.memory import (
     CLUSTER_ARN,
     NOON,
@@ -103,6 +110,44 @@ def test_the_generation_is_the_one_before_anything_was_read(world: World) -> Non
 def test_what_belongs_to_the_cluster_is_recorded_for_events_that_do_not_say(world: World) -> None:
     world.read()
     assert world.state.owners == {"quota0000001": CLUSTER_ARN, "schedconf001": CLUSTER_ARN}
+
+
+def test_whose_the_quotas_are_is_read_by_the_hundred_and_only_where_the_stamp_does_not_say_it() -> None:
+    calls: list[str] = []
+    with mock_aws():
+        table = Table(governance_table())
+        events = table._table.meta.client.meta.events
+        events.register("before-call.dynamodb", lambda model, params, **_: calls.append(asked(model.name, params)))
+        world = World()
+        world.take = replace(world.take, state=table)
+        world.state = table  # type: ignore[assignment]
+
+        def requests_of_a_look() -> dict[str, int]:
+            calls.clear()
+            world.read()
+            return dict(Counter(call for call in calls if call.endswith("QUOTA#")))
+
+        for number in range(1, 200):
+            world.hyperpod.create_quota(CLUSTER_ARN, f"team-{number}", instances(1), target(f"team-{number}"))
+        assert requests_of_a_look() == {"BatchGetItem QUOTA#": 2, "GetItem QUOTA#": 1, "PutItem QUOTA#": 201}
+        assert requests_of_a_look() == {}
+        added = world.hyperpod.create_quota(CLUSTER_ARN, "team-new", instances(1), target("team-new"))
+        assert requests_of_a_look() == {"BatchGetItem QUOTA#": 3, "GetItem QUOTA#": 1, "PutItem QUOTA#": 1}
+        assert table.cluster_of(added.resource_id) == table.cluster_of("schedconf001") == CLUSTER_ARN
+        assert requests_of_a_look() == {}
+        table._table.delete_item(Key=keys.owner(added.resource_id))
+        world.clock.advance(days=1)
+        assert requests_of_a_look() == {"BatchGetItem QUOTA#": 3, "GetItem QUOTA#": 1, "PutItem QUOTA#": 1}
+        table._table.delete_item(Key=keys.owner(added.resource_id))
+        table._table.delete_item(Key=keys.lineage(CLUSTER_ARN))  # the table is found to be restored
+        assert requests_of_a_look() == {"BatchGetItem QUOTA#": 3, "GetItem QUOTA#": 1, "PutItem QUOTA#": 1}
+
+
+def asked(operation: str, params: Any) -> str:
+    """Return what a request to the table does, and how the first partition key in it begins."""
+    found = re.search(r'"((?:CLUSTER|QUOTA|DOCUMENT)#|SWITCH)', params["body"].decode())
+    assert found is not None
+    return f"{operation} {found[1]}"
 
 
 def test_since_when_a_node_is_unhealthy_outlives_the_run(world: World) -> None:

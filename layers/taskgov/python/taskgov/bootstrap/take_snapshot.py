@@ -1,14 +1,12 @@
 """Compose `take_snapshot`, which three functions share."""
 
-import boto3
-
 from taskgov.adapters.clock import SystemClock
 from taskgov.adapters.dynamodb import Table
-from taskgov.adapters.kubernetes import EksConnections, KubernetesReader
+from taskgov.adapters.kubernetes import KubernetesReader
 from taskgov.adapters.kubernetes.following import KueueFollower
 from taskgov.adapters.s3 import Bucket
-from taskgov.bootstrap import aws
 from taskgov.bootstrap.backends import backends
+from taskgov.bootstrap.kubernetes import connections
 from taskgov.services.take_snapshot import TakeSnapshot
 
 
@@ -27,8 +25,3 @@ def take_snapshot(state: Table, documents: Bucket) -> TakeSnapshot:
 def kueue_follower(also: str) -> KueueFollower:
     """Return what reads Kueue's objects, and of the workloads what changed; it also keeps an annotation or label."""
     return KueueFollower(connections(), also)
-
-
-def connections() -> EksConnections:
-    """Return how Kubernetes is reached: with a token for the EKS cluster."""
-    return EksConnections(aws.eks(), boto3.Session(), SystemClock().now)

@@ -3,10 +3,10 @@
 `fan_out` calls it for each governed cluster every minute; `reconcile` calls it at the end of each run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -163,7 +163,8 @@ class PublishUsage:
         What fails is reported, and does not make the function fail.
         """
         try:
-            facts = cluster_facts(self.backends.describe_cluster(cluster))
+            described = self.backends.describe_cluster(cluster)
+            facts = cluster_facts(described)
         except NotFoundError:
             self._ages.none_older_than(0)
             return PublishUsageResult(published=0)
@@ -173,7 +174,7 @@ class PublishUsage:
             return PublishUsageResult(published=0, unreadable=1)
         self._ages.publish(facts)
         try:
-            return PublishUsageResult(published=self._watch(facts.arn) if facts.eks_arn else 0)
+            return PublishUsageResult(published=self._watch(facts.arn, described) if facts.eks_arn else 0)
         except NothingToReadError:
             return PublishUsageResult(published=0)
         except Exception as error:  # noqa: BLE001 - as above
@@ -184,9 +185,9 @@ class PublishUsage:
     def _ages(self) -> LookAges:
         return LookAges(self.documents, self.state, self.meter, self.clock, self.failures)
 
-    def _watch(self, cluster_arn: str) -> int:
+    def _watch(self, cluster_arn: str, described: Mapping[str, Any]) -> int:
         """Measure a cluster and record what is used: the schedule alone does, so that no time counts twice."""
-        usage = self._usage(self.take_snapshot(cluster_arn, read_kueue=self.follow_workloads))
+        usage = self._usage(self.take_snapshot(cluster_arn, described=described, read_kueue=self.follow_workloads))
         UseHistory(self.documents).keep(usage.snapshot)
         self.keep_work(usage.snapshot, usage.standing)
         self.meter.record(usage.snapshot.cluster.name, [metric.CLUSTER_UNREADABLE.of(0)])

@@ -1,6 +1,7 @@
 """Take the snapshot of a run and store it, so that only a pointer travels on."""
 
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from taskgov.collector import collector_paused
 from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, ReadSnapshotResult
@@ -12,6 +13,7 @@ from taskgov.services.step_inputs import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_store
 from taskgov.snapshot.identity import claims_of
+from taskgov.snapshot.model import Snapshot
 from taskgov.snapshot.records import Authorship
 
 KEY = "snapshots/{cluster}/{run}-{generation}.json"
@@ -48,10 +50,7 @@ class ReadSnapshot:
         if snapshot.policy_version is not None:
             known = self.state.authorship(snapshot.cluster.name, snapshot.policy_version)
             snapshot = replace(snapshot, authorship=known or Authorship())
-        owned = [quota.compute_quota_id for quota in snapshot.quotas]
-        if snapshot.scheduler_config:
-            owned.append(snapshot.scheduler_config.cluster_scheduler_config_id)
-        self.state.remember_resources(request.cluster_arn, owned)
+        snapshot = self._owned(snapshot)
         self._renew(request)
         key = KEY.format(cluster=snapshot.cluster.name, run=request.run_id, generation=generation)
         stored = self.documents.put(key, snapshot_to_store(snapshot), "application/json")
@@ -64,6 +63,23 @@ class ReadSnapshot:
             cluster_name=snapshot.cluster.name,
             taken_at=snapshot.taken_at,
         )
+
+    def _owned(self, snapshot: Snapshot) -> Snapshot:
+        """Keep which quotas and policy are the cluster's, and return the snapshot with the stamp that says so.
+
+        The table's stamp, which was read before, says whether these are on record: then nothing is read or written.
+        The day is part of it, so that a record that was lost is back within a day; until then, the API says it.
+        """
+        quotas = [quota.compute_quota_id for quota in snapshot.quotas]
+        config = snapshot.scheduler_config
+        policy = [config.cluster_scheduler_config_id] if config else []
+        known = "\n".join((snapshot.taken_at.date().isoformat(), *sorted(quotas), "", *policy))
+        digest = sha256(known.encode()).hexdigest()
+        if snapshot.state is not None and snapshot.state.owned == digest:
+            return snapshot
+        for ids in (quotas, policy):  # apart: with the policy, 1,000 quotas would take an eleventh request
+            self.state.remember_resources(snapshot.cluster.arn, ids)
+        return replace(snapshot, state=snapshot.state and replace(snapshot.state, owned=digest))
 
     def _renew(self, request: ReadSnapshotRequest) -> None:
         renew_lock(self.state, self.take_snapshot.clock, request.cluster_arn, request)

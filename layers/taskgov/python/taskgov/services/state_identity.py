@@ -84,7 +84,7 @@ class StateIdentity:
             self._keep(snapshot, found)
             restored = restored.having_taken_over({*earlier, *found.taken_over})
             snapshot = replace(snapshot, applied=found.applied, edits=found.edits, applied_policy=found.applied_policy)
-        return replace(snapshot, state=replace(stamp, restored=restored))
+        return replace(snapshot, state=replace(stamp, restored=restored, owned=""))
 
     def _recovered(self, loss: Loss, bucket: BucketStamp | None, snapshot: Snapshot) -> Recovered:
         """Return what is known. What another stack writes looks like somebody's edits to one that does not govern."""

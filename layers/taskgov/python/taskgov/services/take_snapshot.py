@@ -3,7 +3,7 @@
 Used by `read_snapshot` at the start of a run, and by `publish_usage` and `audit_cluster`, which only read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -60,20 +60,22 @@ class TakeSnapshot:
         *,
         remember: bool = False,
         claims: tuple[Claim, ...] = (),
+        described: Mapping[str, Any] | None = None,
         read_kueue: ReadKueue | None = None,
     ) -> Snapshot:
         """Return the snapshot of a cluster, given by name or ARN.
 
         With `remember`, since when each node is healthy is written back once everything has been read, and records that
         a restored table lacks: only a run that holds the lock does so. `claims` are the stacks that have tagged the
-        cluster. `read_kueue` reads Kueue's objects in another way (`taskgov.services.follow_workloads`).
+        cluster. `described` is DescribeCluster's answer, if the caller has it. `read_kueue` reads Kueue's objects in
+        another way (`taskgov.services.follow_workloads`).
         Raises InvalidRequestError for a cluster that EKS does not orchestrate, NothingToReadError for one that is gone,
         or has no Kueue and is not governed (`taskgov.services.nothing_to_read`). What fails because the cluster cannot
         be read says so (`GovernanceError.cluster_unreadable`).
         """
         odd: list[UnreadableObject] = []
         with describing(cluster):
-            facts = cluster_facts(self.backends.describe_cluster(cluster), odd.append)
+            facts = cluster_facts(described or self.backends.describe_cluster(cluster), odd.append)
             access = ClusterAccess(_eks_arn(facts))
         parsed, version, reviewed = self._policy(facts)
         unreadable: list[UnreadableItem] = []

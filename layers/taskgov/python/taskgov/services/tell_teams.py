@@ -4,7 +4,7 @@ Each measurement may send notices, one at a time: a turn in the table separates 
 bucket keeps what was sent. If the memory is lost, marks in the table show what was sent within the last thirty days.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Final
@@ -130,13 +130,15 @@ class TellTeams:
         return _Look(before, after, frozenset(event.id for event in new))
 
     def _marked(
-        self, snapshot: Snapshot, memory: ToldMemory, seen: Iterable[TaskEvent], now: datetime
+        self, snapshot: Snapshot, memory: ToldMemory, seen: Collection[TaskEvent], now: datetime
     ) -> dict[str, date]:
         """Return what was reported before the memory was lost, as far as it still exists.
 
         A team that is starved while the memory is lost, and was notified within the last thirty days, is not notified
         again.
         """
+        if not seen and not memory.starved:
+            return {}  # nothing to compare: a cluster without a memory that is at rest asks the table for nothing
         marks = self.state.all_counted(snapshot.cluster.arn, TOLD)
         told = [event.id for event in seen if _mark(event) in marks]
         told += [starved_id(place, since) for place, since in memory.starved.items() if _starved_mark(place) in marks]

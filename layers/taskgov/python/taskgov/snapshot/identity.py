@@ -105,6 +105,8 @@ class StateStamp:
     at: AwareDatetime
     restored: RestoredState | None = None
     """The last loss, for as long as people should know of it; only the table keeps it."""
+    owned: str = ""
+    """Digest of the quotas and the cluster policy whose cluster this table has on record; only the table keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def next_stamp(table: StateStamp | None, bucket: StateStamp | None, new_lineage:
         serial = 0 if table is None else table.serial
     else:
         serial = bucket.serial
-    return StateStamp(lineage, serial + 1, now)
+    return StateStamp(lineage, serial + 1, now, owned=table.owned if table else "")
 
 
 def claims_of(tags: Mapping[str, str]) -> tuple[Claim, ...]:

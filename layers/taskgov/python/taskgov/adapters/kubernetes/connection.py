@@ -29,6 +29,8 @@ TOKEN_REUSED_FOR: Final = timedelta(minutes=10)
 """EKS takes a token for 15 minutes; a shorter use leaves room for a long page of a long list."""
 PRESIGNED_FOR_SECONDS: Final = 60
 CONNECT_RETRIES: Final = 2
+DESCRIBED_FOR: Final = timedelta(seconds=30)
+"""How long EKS's answer is used: a snapshot opens three connections, one after the other."""
 
 
 class ApiConnections(Protocol):
@@ -46,14 +48,22 @@ class EksConnections:
         self._eks = eks
         self._session = session
         self._now = now
+        self._described: dict[str, tuple[datetime, ClusterTypeDef]] = {}
 
     def open(self, cluster: ClusterAccess) -> client.ApiClient:
-        """Describe the EKS cluster and return a client of its API."""
+        """Return a client of the API of an EKS cluster, which is described for it unless it just was."""
         name, region, suffix = _parts_of(cluster.eks_cluster_arn)
-        with translated(f"describe EKS cluster {name}"):
-            described = self._eks.describe_cluster(name=name)["cluster"]
         token = _Token(lambda: self._presigned(name, region, suffix), self._now)
-        return client.ApiClient(_configuration(described, token))
+        return client.ApiClient(_configuration(self._describe(name), token))
+
+    def _describe(self, name: str) -> "ClusterTypeDef":
+        now = self._now()
+        at, described = self._described.get(name, (None, None))
+        if at is None or described is None or now - at >= DESCRIBED_FOR:
+            with translated(f"describe EKS cluster {name}"):
+                described = self._eks.describe_cluster(name=name)["cluster"]
+            self._described = {name: (now, described)}
+        return described
 
     def _presigned(self, cluster_name: str, region: str, suffix: str) -> str:
         """Return a token for the cluster, signed with the session's present credentials (no call is made)."""
