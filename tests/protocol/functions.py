@@ -190,6 +190,7 @@ class _TakeSnapshot:
             seen=seen,
             quotas=(),
             scheduler_config=None,
+            state=None,
             policy_version=None,
             cluster=SimpleNamespace(name="ml-cluster", arn=CLUSTER_ARN, eks_arn=EKS_ARN),
             taken_at=self._world.now(),

@@ -79,7 +79,9 @@ class ReadSnapshot:
             return snapshot
         for ids in (quotas, policy):  # apart: with the policy, 1,000 quotas would take an eleventh request
             self.state.remember_resources(snapshot.cluster.arn, ids)
-        return replace(snapshot, state=snapshot.state and replace(snapshot.state, owned=digest))
+        if snapshot.state is None:
+            return snapshot
+        return replace(snapshot, state=replace(snapshot.state, owned=digest))
 
     def _renew(self, request: ReadSnapshotRequest) -> None:
         renew_lock(self.state, self.take_snapshot.clock, request.cluster_arn, request)
