@@ -1,9 +1,11 @@
 """The metric values of a cluster's standing."""
 
 import json
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from taskgov.allocation.leases import LeaseState
 from taskgov.ports import Measurement
 from taskgov.services.measure_usage import measure_preemptions, measure_usage
 from taskgov.services.metric_catalogue import METRICS
-from taskgov.usage.cluster_usage import cluster_usage
+from taskgov.usage.cluster_usage import TeamUsage, cluster_usage
+from taskgov.usage.quota_usage import QuotaUsage
 from tests.support.clusters import G5, GPU, GovernedCluster
 from tests.support.golden import assert_section
 from tests.support.memory import NOON
@@ -181,3 +184,38 @@ def test_leased_instances_travel_with_the_quota_they_are_part_of() -> None:
     }
     assert told == {"team-a": 1, "team-b": -1}
     assert {each.name for each in values if "leasedInstances" in each.properties} == {"QuotaGuaranteed"}
+
+
+def test_what_teams_with_equal_amounts_share_is_what_each_has_alone() -> None:
+    chance = random.Random(5)  # noqa: S311 - a sample, not a secret
+    standing = cluster_usage(a_cluster().snapshot())
+
+    def drawn(team: str, instance_type: str) -> Iterator[TeamUsage]:
+        def amount() -> int:
+            return chance.choice((0, 1))
+
+        def line(resource: str, limit: int | None) -> QuotaUsage:
+            amounts = (amount(), amount(), amount(), amount(), amount(), amount())
+            return QuotaUsage(team, team, instance_type, resource, *amounts, limit)
+
+        entitled, infinite = chance.choice((None, 1)), chance.random() < 0.5
+        yield TeamUsage(line(GPU, chance.choice((None, 0, 4))), True, entitled, infinite)
+        for other in chance.choice(((), ("cpu",), ("memory",))):
+            yield TeamUsage(line(other, None), False, None, False)
+
+    teams = [part for n in range(2000) for each in (G5, "ml.p5.48xlarge") for part in drawn(f"team-{n}", each)]
+    start, end = NOON - timedelta(hours=1), NOON + timedelta(hours=1)
+    pairs = [(f"team-{n}", f"team-{n + 1}") for n in range(0, 100, 2)]
+    leases = [LeaseEntry(*pair, G5, 1, start, end, "x", LeaseState.ACTIVE) for pair in pairs]
+
+    def of(some: Iterable[TeamUsage]) -> list[Measurement]:
+        return measure_usage(replace(standing, teams=tuple(some), capacities=(), pending=()), NOON, leases)
+
+    together = [each for each in of(teams) if "InstanceType" in each.dimensions]
+    alone = [
+        each
+        for _, some in groupby(teams, lambda part: part.usage[:3])
+        for each in of(some)
+        if "InstanceType" in each.dimensions
+    ]
+    assert together == alone

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import repeat
-from typing import Final
+from typing import Any, Final
 
 from taskgov.allocation.lease_book import LeaseEntry, leased, leased_words
 from taskgov.ports import Measurement
 from taskgov.quantities import ResourceName
 from taskgov.services import metric_catalogue as metric
-from taskgov.services.metric_form import PER_QUOTA, Property
+from taskgov.services.metric_form import PER_QUOTA, Metric, Property
 from taskgov.usage.capacity import Capacity
 from taskgov.usage.cluster_usage import ClusterUsage, TeamUsage
 from taskgov.usage.lost_work import LostWork
@@ -23,6 +23,8 @@ from taskgov.usage.quota_usage import QuotaUsage
 from taskgov.usage.units import all_in_metrics, in_metrics, metric_name
 from taskgov.usage.workloads import Preemption
 
+_Value = tuple[Metric, float, Mapping[str, Property]]
+"""A metric, its value and what travels with it, whoever has it."""
 UNKNOWN: Final = "unknown"
 """The preempting team where Kueue does not say: CloudWatch takes no empty dimension."""
 
@@ -51,6 +53,7 @@ def measure_preemptions(preemptions: Iterable[Preemption], lost: LostWork) -> li
 
 
 def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Measurement]:
+    known: dict[tuple[Any, ...], list[_Value]] = {}  # many teams have and use the same
     others: dict[tuple[str, str], list[QuotaUsage]] = {}
     for team in usage.teams:
         if not team.leading:
@@ -60,28 +63,35 @@ def _quotas(usage: ClusterUsage, leases: tuple[LeaseEntry, ...]) -> Iterator[Mea
             # The first leading resource takes them along; a second one (GPU partitions) would only repeat them.
             along = others.pop((team.usage.queue, team.usage.instance_type), [])
             moved = leased(leases, team.usage.team, team.usage.instance_type) if leases else {}
-            yield from _quota(team, along, moved)
+            lines = [_resource_and_amounts(line) for line in (team.usage, *along)]
+            same = (team.entitlement, team.infinite_share, *lines, *moved.items())
+            if (values := known.get(same)) is None:
+                values = known[same] = _quota(team, along, moved)
+            line = team.usage
+            place = dict(zip(PER_QUOTA, (line.team, line.instance_type, line.resource), strict=True))
+            for quota_metric, amount, properties in values:
+                yield quota_metric.at(amount, place, properties)
 
 
-def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> list[Measurement]:
+def _resource_and_amounts(line: QuotaUsage) -> tuple[Any, ...]:
+    return line[3:]
+
+
+def _quota(team: TeamUsage, others: list[QuotaUsage], moved: Mapping[str, int]) -> list[_Value]:
     line = team.usage
-    place = dict(zip(PER_QUOTA, (line.team, line.instance_type, line.resource), strict=True))
     there = [other for other in others if other.guaranteed or other.used]
     names = _along(tuple([other.resource for other in there]))
     numbers = zip(*map(_amounts, there), strict=True) if there else repeat(())
     along: list[dict[str, Property]] = [dict(zip(*pair, strict=True)) for pair in zip(names, numbers, strict=False)]
     along[_OF_QUOTAS.index(metric.QUOTA_GUARANTEED)] |= _moved(moved)
-    measured = [
-        quota_metric.at(amount, place, properties)
-        for quota_metric, amount, properties in zip(_OF_QUOTAS, _amounts(line), along, strict=True)
-    ]
+    values: list[_Value] = [*zip(_OF_QUOTAS, _amounts(line), along, strict=True)]
     if line.borrow_limit:
-        measured.append(metric.BORROW_LIMIT_UTILIZATION.at(100 * line.borrowed / line.borrow_limit, place, {}))
+        values.append((metric.BORROW_LIMIT_UTILIZATION, 100 * line.borrowed / line.borrow_limit, {}))
     if team.entitlement is not None:
-        measured.append(metric.FAIR_SHARE_ENTITLEMENT.at(in_metrics(line.resource, team.entitlement), place, {}))
+        values.append((metric.FAIR_SHARE_ENTITLEMENT, in_metrics(line.resource, team.entitlement), {}))
         deviation = in_metrics(line.resource, line.used - team.entitlement)
-        measured.append(metric.FAIR_SHARE_DEVIATION.at(deviation, place, {"infiniteShare": team.infinite_share}))
-    return measured
+        values.append((metric.FAIR_SHARE_DEVIATION, deviation, {"infiniteShare": team.infinite_share}))
+    return values
 
 
 def _moved(moved: Mapping[str, int]) -> dict[str, Property]:
