@@ -15,7 +15,7 @@ from taskgov.hyperpod.names import NAMESPACE_NAME_LABEL
 from taskgov.kueue.render import render
 from taskgov.snapshot.derived import once
 from taskgov.snapshot.manager import config_of
-from taskgov.snapshot.readable import are_readable
+from taskgov.snapshot.readable import are_readable, pod_shapes
 from taskgov.usage.quota_usage import team_of
 
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def _scheduler_objects(kueue: KueueObjects) -> Iterator[Manifest]:
 def _not_applied(model: KueueModel, kueue: KueueObjects) -> Iterator[str]:
     """Apply the workloads, and give the names of those that cannot be read."""
     is_checked = are_readable(kueue)
-    for number, workload in enumerate(kueue.workloads, 1):
+    for number, (workload, pods) in enumerate(zip(kueue.workloads, pod_shapes(kueue), strict=True), 1):
         try:
             said = workload if workload.get("kind") == "Workload" else {**workload, "kind": "Workload"}
-            model.apply(said, is_checked=is_checked)
+            model.apply(said, is_checked=is_checked, pods=pods)
         except UNREADABLE:
             yield str(_metadata(workload).get("name") or f"number {number}")
 

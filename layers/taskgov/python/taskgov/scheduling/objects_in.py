@@ -37,15 +37,16 @@ class KueueModelObjects(KueueModelReports):
         for obj in sorted(flat, key=lambda o: KINDS.index(o["kind"]) if o["kind"] in KINDS else len(KINDS)):
             self._take(obj)
 
-    def apply(self, obj: Mapping[str, Any], *, is_checked: bool = False) -> None:
+    def apply(self, obj: Mapping[str, Any], *, is_checked: bool = False, pods: bytes | None = None) -> None:
         """Add or change one object of `kueue.x-k8s.io` v1beta1 or v1beta2, a Namespace, LimitRange or RuntimeClass.
 
         The status of a workload or LocalQueue is read when it is new; from then on its status is this world's, except
         what others write (`reports.observe`).
         Raises `ValueError` for an object of another kind or one that cannot be read, and names the field, its value and
-        the rule; the model stays as it was then. An object that `is_checked` has the form of its kind already.
+        the rule; the model stays as it was then. An object that `is_checked` has the form of its kind already. `pods`
+        is the shape of a workload's pod sets, if it is known.
         """
-        self._take(obj if is_checked else self._checked(obj))
+        self._take(obj if is_checked else self._checked(obj), pods)
 
     @staticmethod
     def _checked(obj: object) -> Mapping[str, Any]:
@@ -55,9 +56,10 @@ class KueueModelObjects(KueueModelReports):
             raise ValueError(f"kind is {kind!r:.80}: Kueue does not schedule by objects of kind {kind}")
         return found
 
-    def _take(self, obj: Mapping[str, Any]) -> None:
+    def _take(self, obj: Mapping[str, Any], pods: bytes | None = None) -> None:
         store, name = self._store, reading.name_of(obj)
-        pods = shape_of_pods(obj) if obj["kind"] == "Workload" else None
+        if pods is None and obj["kind"] == "Workload":
+            pods = shape_of_pods(obj)
         self._remember_unmodelled(obj, pods)
         match obj["kind"]:
             case "Workload":
