@@ -13,6 +13,7 @@ Used by `verify_plan`.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from taskgov.allocation.plan import DELETIONS, POLICY_KINDS, Change, ChangeKind
 from taskgov.allocation.wording import said_config
@@ -54,7 +55,7 @@ class Judged:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listed:
     """What stands now, and what is on record of our writes."""
 
@@ -75,17 +76,16 @@ class Listed:
             return None if policy_id in path.deleted_ids else self.policy
         quota_id = path.first.resource_id
         if quota_id and not path.deleted_ids:
-            return next((quota for quota in self.quotas if quota.compute_quota_id == quota_id), None)
-        others = [quota for quota in self.quotas if quota.compute_quota_id not in path.deleted_ids]
-        found = (quota for quota in others if quota.name == path.first.name)
-        return next((quota for quota in found if quota.compute_quota_target.team_name == path.first.team), None)
+            return self._by_id.get(quota_id)
+        same = self._by_team_and_name.get((path.first.team, path.first.name), ())
+        return next((quota for quota in same if quota.compute_quota_id not in path.deleted_ids), None)
 
     def deleted(self, change: Change) -> Actual | None:
         """Return what a change deletes, if it is still there."""
         if change.kind in POLICY_KINDS:
             is_there = self.policy and self.policy.cluster_scheduler_config_id == change.resource_id
             return self.policy if is_there else None
-        return next((quota for quota in self.quotas if quota.compute_quota_id == change.resource_id), None)
+        return self._by_id.get(change.resource_id or "")
 
     def left_out(self, path: QuotaPath) -> tuple[UnreadableObject, ...]:
         """Return what cannot be read and may be what a path is about; nothing where that was read."""
@@ -111,12 +111,30 @@ class Listed:
 
     def record_of(self, path: QuotaPath) -> AppliedQuota | None:
         """Return the record of this plan's last write of a quota; of one that is created, by its team."""
-        created = path.first.kind is ChangeKind.CREATE_QUOTA or bool(path.deleted_ids)
+        ids = {path.first.resource_id or ""}
+        if path.first.kind is ChangeKind.CREATE_QUOTA or path.deleted_ids:
+            ids |= self._recorded_of_team.get(path.first.team, set()) - path.deleted_ids
+        known = (self.records[quota_id] for quota_id in sorted(ids) if quota_id in self.records)
+        return next((record for record in known if record.plan_id == self.plan_id), None)
+
+    @cached_property
+    def _by_id(self) -> dict[str, ComputeQuota]:
+        return {quota.compute_quota_id: quota for quota in self.quotas}
+
+    @cached_property
+    def _by_team_and_name(self) -> dict[tuple[str, str], list[ComputeQuota]]:
+        found: dict[tuple[str, str], list[ComputeQuota]] = {}
+        for quota in self.quotas:
+            found.setdefault((quota.compute_quota_target.team_name, quota.name), []).append(quota)
+        return found
+
+    @cached_property
+    def _recorded_of_team(self) -> dict[str, set[str]]:
+        """The ids of the quotas on record, by team."""
+        found: dict[str, set[str]] = {}
         for quota_id, record in self.records.items():
-            is_created = created and record.target.team_name == path.first.team and quota_id not in path.deleted_ids
-            if record.plan_id == self.plan_id and (quota_id == path.first.resource_id or is_created):
-                return record
-        return None
+            found.setdefault(record.target.team_name, set()).add(quota_id)
+        return found
 
     def is_unlisted(self, path: QuotaPath) -> bool:
         """Return whether a list may yet show what a path wrote: it is behind, and no describe call was made."""
