@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from taskgov_cli import live_reading, settings
+from taskgov_cli import kept_starts, live_reading, settings
 from taskgov_cli.main import app
 from taskgov_cli.snapshots import read
 from tests.cli.test_main import COMMANDS
@@ -152,6 +152,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr(live_reading, "read_live", read_live)
     monkeypatch.setattr(live_reading, "default_stack", lambda *_, **__: None)
+    monkeypatch.setattr(kept_starts, "kept_by", lambda *_: None)  # there is no stack to ask
     return calls
 
 
