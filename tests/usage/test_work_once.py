@@ -214,7 +214,9 @@ def test_the_usage_for_tables_reads_whole_what_was_preempted(monkeypatch: pytest
     assert read == ["leaves"]
 
 
-def test_check_and_usage_compute_the_shape_of_pods_once_for_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_usage_and_model_compute_the_shape_of_pods_once_for_each_workload(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = GovernedCluster().with_team("team-a").with_waiting("a", "team-a", gpus=8)
     snapshot = cluster.with_waiting("b", "team-a", gpus=8).snapshot()
     computed: list[Any] = []
@@ -227,17 +229,5 @@ def test_check_and_usage_compute_the_shape_of_pods_once_for_each_workload(monkey
     monkeypatch.setattr(shapes, "shape_of", counted)
     assert readable_kueue(kueue) == (kueue, ())
     leading_usage(replace(snapshot, kueue=kueue))
+    assert len(list(model_of(replace(snapshot, kueue=kueue)).workloads())) == 2
     assert len(computed) == 2
-
-
-def test_the_model_computes_the_shape_of_pods_once_for_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = GovernedCluster().with_team("team-a").with_waiting("waits", "team-a", gpus=8).snapshot()
-    computed: list[Any] = []
-
-    def counted(value: Any) -> bytes | None:
-        computed.append(value)
-        return shape_of(value)
-
-    monkeypatch.setattr(shapes, "shape_of", counted)
-    assert list(model_of(snapshot).workloads()) == ["hyperpod-ns-team-a/waits"]
-    assert computed == [snapshot.kueue.workloads[0]["spec"]["podSets"]]
