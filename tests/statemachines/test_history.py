@@ -72,6 +72,26 @@ def test_a_run_that_writes_a_thousand_quotas_takes_few_events(thousand: World) -
     assert thousand.execution.events < 400
 
 
+@pytest.mark.parametrize("is_tried_again", [True, False])
+@pytest.mark.parametrize("changes", [TEAMS, 15 * TEAMS])
+def test_a_run_whose_calls_write_one_change_each_hands_over_in_time(
+    thousand: World, *, is_tried_again: bool, changes: int
+) -> None:
+    """What SageMaker throttles ends a call of apply_change before it is full, down to one change each."""
+    thousand.steps["PlanQuotas"] = lambda _: planned("apply", changes=changes)
+    thousand.steps["ApplyChange"] = lambda payload: batch(payload | {"count": 1}, (changes,))
+    if is_tried_again:
+        thousand.before_task = Weary(thousand)
+    ended = thousand.run()
+    assert ended.output["outcome"] == "progressing"
+    written = len(thousand.payloads("ApplyChange"))
+    assert TEAMS / 3 < written < TEAMS
+    assert ended.output["applied"] == written
+    assert thousand.execution.events < MOST_EVENTS
+    assert len(thousand.schedules) == 1, "another execution is due"
+    assert f"{written} of {changes} changes of the plan are done" in thousand.payloads("PublishUsage")[0]["error"]
+
+
 def refusing(payload: dict[str, Any], ends: tuple[int, ...] = (TEAMS,)) -> dict[str, Any]:
     """Answer that every write of the call was refused, in as many words as there may be."""
     return batch(payload, ends) | {"written": 0, "refused": ["x" * 500] * PER_CALL}
