@@ -89,7 +89,9 @@ def publish_usage(folder: Path) -> Figures:
 
     minute()
     cluster.clock.at += timedelta(minutes=1)
-    return measured(minute)
+    figures = measured(minute)
+    kept = cluster.documents.stored
+    return {**figures, **{f"{name}Bytes": len(kept[f"memory/{NAME}/{name}.json.gz"]) for name in ("use", "workloads")}}
 
 
 def publishing(cluster: Cluster) -> Callable[[Any], tuple[str, Any]]:
@@ -190,7 +192,8 @@ def audit_cluster(folder: Path) -> Figures:
         done = use_case(AuditClusterRequest.parse({"clusterArn": ARN, "runId": "bench"}))
         if not isinstance(done, AuditClusterResult):
             raise TypeError(done)
-        return {"findings": done.findings, "pageBytes": len(cluster.documents.stored[done.report.html.key])}
+        page, report = (len(cluster.documents.stored[kept.key]) for kept in (done.report.html, done.report.json_))
+        return {"findings": done.findings, "pageBytes": page, "reportBytes": report}
 
     return measured(audit)
 

@@ -118,7 +118,8 @@ def test_a_cluster_that_hangs_is_cut_by_its_own_time_and_holds_up_no_other(accou
     assert Counter(name for name, *_ in account.looks) == dict.fromkeys(NAMES, 2)
     assert all(0 <= (start - began).total_seconds() % 60 <= 45 for _, start, _ in others)
     assert max((end - began).total_seconds() for _, _, end in others) < 110
-    assert max(Counter(start for _, start, _ in others).values()) <= 20
+    starts = Counter(start.replace(microsecond=0) for _, start, _ in account.looks)
+    assert max(starts.values()) <= 5, "an interval lies between them, not only the number that runs at once"
     assert 5 <= most_at_once(account.looks) <= 21
     assert account.counted("ClusterUnreadable") == {HANGS: 2, RAISES: 2, ALL_CLUSTERS: 4}
     told = [moment.what for moment in account.stack.timeline.of("execution") if "FanOut" in moment.what]

@@ -90,10 +90,14 @@ def items(world: World, partition: str) -> list[dict[str, Any]]:
     return [item for page in pages for item in page["Items"] if item["pk"]["S"].startswith(partition)]
 
 
+def records(world: World) -> list[dict[str, Any]]:
+    """Return the records of runs, the oldest first."""
+    return sorted((item for item in items(world, "CLUSTER#") if "outcome" in item), key=lambda item: item["sk"]["S"])
+
+
 def runs(world: World) -> list[str]:
     """Return how the runs on record ended, the oldest first."""
-    kept = sorted((item for item in items(world, "CLUSTER#") if "outcome" in item), key=lambda item: item["sk"]["S"])
-    return [item["outcome"]["S"] for item in kept]
+    return [item["outcome"]["S"] for item in records(world)]
 
 
 def given(world: World, operation: str) -> list[Mapping[str, Any]]:
@@ -119,6 +123,7 @@ def test_half_of_the_nodes_are_lost_and_a_person_decides(world: World) -> None:
     assert counts(world) == {EACH: TEAMS}, "held: no quota is lowered before a person approves"
     (asked,) = items(world, "APPROVAL#")
     plan = world.plan_at(json.loads(asked["plan"]["S"]))
+    assert asked["planId"]["S"] == plan.plan_id
     assert plan.outcome is Outcome.NEEDS_APPROVAL
     assert len({change.subject for change in plan.changes}) == TEAMS
     assert {verdict.guardrail for verdict in plan.guardrails if not verdict.passed} == {"nodes-seen"}
@@ -136,6 +141,8 @@ def test_half_of_the_nodes_are_lost_and_a_person_decides(world: World) -> None:
     assert sum(nodes * teams for nodes, teams in after.items()) == lost
     assert max(after) < EACH
     assert runs(world)[ended:][-1] == "applied"
+    (record,) = [item for item in records(world) if item.get("planId", {}).get("S") == plan.plan_id]
+    assert f"plan {plan.plan_id} approved by" in record["cause"]["S"], "the hold and its end are on record"
     (ending,) = [
         json.loads(entry["Detail"])
         for params in given(world, "PutEvents")

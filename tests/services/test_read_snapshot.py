@@ -370,6 +370,12 @@ class TestAClusterThatCannotBeRead:
         world.hyperpod.descriptions[0].pop("ClusterStatus")
         assert "the answer cannot be read (KeyError at take_snapshot.py:" in world.read().unreadable
 
+    def test_is_said_in_no_more_words_than_a_state_carries(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(world.kubernetes, "nodes", raising(UpstreamError("\u0001" * 300_000)))
+        said = world.read().unreadable
+        assert said.startswith("UpstreamError: ")
+        assert 7_900 < len(json.dumps(said)) < 8_100
+
     @pytest.mark.parametrize("method", ["nodes", "kueue_objects"])
     def test_is_one_whose_own_api_throttles(self, world: World, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
         monkeypatch.setattr(world.kubernetes, method, raising(ThrottledError("429")))

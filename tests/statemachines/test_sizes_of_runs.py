@@ -7,16 +7,19 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from taskgov.adapters.dynamodb import Table
 from taskgov.allocation.plan import Outcome
 from taskgov.contracts.steps import Cause, PlanQuotasResult, VerifyPlanResult
+from taskgov.errors import UpstreamError
 from taskgov.ports import Execution as EndedExecution
+from taskgov.services.end_of_run import RunOutcome
 from taskgov.services.ended_owner import EndedOwner
 from taskgov.services.plan_quotas import summary
+from taskgov.services.reading import unreadable
 from taskgov.services.wording import cut
 from taskgov.snapshot.records import AnnouncedWrite, AppliedQuota
 from taskgov_embedded.stepfunctions.host import TaskFailedError
@@ -72,12 +75,31 @@ def never_settles(_: dict[str, Any]) -> dict[str, Any]:
     return looked(settled=False, pending=list(SENTENCES))
 
 
+def not_read(world: World) -> None:
+    error = UpstreamError(everybody(SCRIPT) * 10)
+    error.cluster_unreadable = True
+    world.steps["ReadSnapshot"] = lambda _: unreadable(error).to_json()
+
+
+def nothing_to_do(world: World) -> None:
+    world.steps["PlanQuotas"] = lambda _: answered(Outcome.NOTHING_TO_DO)
+
+
+def only_planned(world: World) -> None:
+    world.steps["PlanQuotas"] = lambda _: answered(Outcome.PLANNED)
+
+
 def blocked(world: World) -> None:
     world.steps["PlanQuotas"] = lambda _: answered(Outcome.BLOCKED)
 
 
-def not_approved(world: World) -> None:
+def expired(world: World) -> None:
     world.steps["PlanQuotas"] = lambda _: answered(Outcome.NEEDS_APPROVAL)
+
+
+def rejected(world: World) -> None:
+    expired(world)
+    world.integrations["Ask for approval"] = lambda _: {"approved": False, "by": "ana"}
 
 
 def applied(world: World) -> None:
@@ -111,9 +133,30 @@ def failed(world: World) -> None:
     world.steps["ApplyChange"] = fails
 
 
-ENDS: dict[str, Callable[[World], None]] = {
-    end.__name__: end for end in (blocked, not_approved, applied, approved, wrong, refused, unsettled, failed)
+def failed_before_it_wrote(world: World) -> None:
+    world.steps["PlanQuotas"] = fails
+
+
+ENDS: dict[str, tuple[Callable[[World], None], str]] = {
+    "unreadable": (not_read, "unreadable"),
+    "nothing to do": (nothing_to_do, "nothing-to-do"),
+    "only planned": (only_planned, "planned"),
+    "blocked": (blocked, "blocked"),
+    "expired": (expired, "expired"),
+    "rejected": (rejected, "rejected"),
+    "applied": (applied, "applied"),
+    "approved": (approved, "applied"),
+    "wrong": (wrong, "unfinished"),
+    "refused": (refused, "unfinished"),
+    "unsettled": (unsettled, "progressing"),
+    "failed": (failed, "unfinished"),
+    "failed before it wrote": (failed_before_it_wrote, "failed"),
 }
+"""How a run is brought to its end, and the outcome that is published then."""
+
+
+def test_every_outcome_of_a_run_is_played() -> None:
+    assert {outcome for _, outcome in ENDS.values()} | {"needs-approval"} == set(get_args(RunOutcome))
 
 
 def size(data: Any) -> int:
@@ -164,15 +207,15 @@ class _With:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_what_states_hold_and_send_is_small(world: World, end: str) -> None:
-    ENDS[end](world)
+    ENDS[end][0](world)
     watched = Watched(world)
     world.run()
-    assert "Publish usage" in watched.states
-    assert 8 * KIB < watched.largest <= STATE
+    assert world.payloads("PublishUsage")[-1]["outcome"] == ENDS[end][1]
+    assert 8 * KIB * (end not in {"unreadable", "failed before it wrote"}) < watched.largest <= STATE
     assert world.execution.largest <= SENT
     assert max(map(size, watched.items)) <= KEPT
     assert all(len(notice.encode()) <= SENT for notice in world.notices)
-    assert bool(world.notices) is (end in {"not_approved", "approved"})
+    assert bool(world.notices) is (end in {"expired", "rejected", "approved"})
 
 
 def test_what_a_run_of_ten_thousand_changes_holds_is_small(world: World) -> None:
@@ -194,7 +237,7 @@ def test_what_a_run_of_ten_thousand_changes_holds_is_small(world: World) -> None
 
 @pytest.mark.parametrize("end", ENDS)
 def test_the_record_that_the_machine_keeps_when_nothing_can_be_published_is_small(world: World, end: str) -> None:
-    ENDS[end](world)
+    ENDS[end][0](world)
     world.steps["PublishUsage"] = fails
     watched = Watched(world)
     world.run()
@@ -207,19 +250,20 @@ def test_the_record_that_the_machine_keeps_when_nothing_can_be_published_is_smal
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_kept_of_one_that_dies_in_any_state_is_small(world: World, table: "DynamoDBClient", end: str) -> None:
     """Every quota was written by then, or is announced and not known whether written."""
-    ENDS[end](world)
+    ENDS[end][0](world)
     passed = Watched(world)
     world.run()
     held = set()
     for state in dict.fromkeys(passed.states):
         empty(table)
         fresh = World(table)
-        ENDS[end](fresh)
+        ENDS[end][0](fresh)
         Watched(fresh, dies_in=state)
         died = fresh.run()
         assert died.error == "States.Runtime", state
         held |= {state for announced in (False, True) if clear_up(fresh, announced=announced)}
-    assert {"Read snapshot", "Plan quotas"} <= held
+    assert {"Read snapshot"} <= held
+    assert ("Plan quotas" in held) is (end != "unreadable")
     assert ("Verify plan" in held) is (end in {"applied", "approved", "wrong", "refused", "unsettled"})
 
 

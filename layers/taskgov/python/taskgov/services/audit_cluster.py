@@ -29,6 +29,7 @@ from taskgov.services import metric_catalogue as metric
 from taskgov.services.advise_quotas import AdviseQuotas
 from taskgov.services.failures import Failures, Raised, said_of
 from taskgov.services.kept_starts import task_starts
+from taskgov.services.reading import unreadable
 from taskgov.services.series_cap import series_findings
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.services.team_pages import TeamPages
@@ -66,9 +67,7 @@ class AuditCluster:
         except NothingToReadError as error:
             return NothingToAudit(nothing_to_read=str(error))
         except GovernanceError as error:
-            if not error.cluster_unreadable:
-                raise
-            return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
+            return unreadable(error)
         name = snapshot.cluster.name
         earlier = earlier_audits(self.documents, name, request.run_id)
         cut = series_findings(self.documents, name, snapshot.taken_at)

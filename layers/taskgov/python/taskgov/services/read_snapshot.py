@@ -8,7 +8,7 @@ from taskgov.contracts.steps import ClusterUnreadable, ReadSnapshotRequest, Read
 from taskgov.errors import GovernanceError
 from taskgov.ports import DocumentStore, StateStore
 from taskgov.services.kept_look import keep_look
-from taskgov.services.reading import reading
+from taskgov.services.reading import reading, unreadable
 from taskgov.services.step_inputs import renew_lock
 from taskgov.services.take_snapshot import TakeSnapshot
 from taskgov.snapshot.codec import snapshot_to_store
@@ -36,9 +36,7 @@ class ReadSnapshot:
         try:
             return self._read(request)
         except GovernanceError as error:
-            if not error.cluster_unreadable:
-                raise
-            return ClusterUnreadable(unreadable=f"{type(error).__name__}: {error}")
+            return unreadable(error)
 
     def _read(self, request: ReadSnapshotRequest) -> ReadSnapshotResult:
         """Read the generation first, then the world: a change that comes in between makes the cluster dirty again."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from taskgov.contracts.steps import ClusterUnreadable
 from taskgov.errors import GovernanceError, ThrottledError, UpstreamError
 from taskgov.services.failures import raised_at
+from taskgov.services.wording import MOST_OF_AN_ERROR, shortened
 
 
 @contextmanager
@@ -27,3 +29,13 @@ def reading(what: str, *, throttled: bool = False) -> Iterator[None]:
         problem = UpstreamError(f"{what}: the answer cannot be read ({raised_at(error)})")
         problem.cluster_unreadable = True
         raise problem from error
+
+
+def unreadable(error: GovernanceError) -> ClusterUnreadable:
+    """Return the answer that a cluster cannot be read, cut to what a state carries; an error may quote its service.
+
+    Raises the error itself if it has another reason.
+    """
+    if not error.cluster_unreadable:
+        raise error
+    return ClusterUnreadable(unreadable=shortened(f"{type(error).__name__}: {error}", MOST_OF_AN_ERROR))
