@@ -1,17 +1,19 @@
 """What was measured last is what docs/scale.md shows, and functions have time and memory for it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.scale import results
 from benchmarks.scale.functions import BUDGETED, FULL, FUNCTION_OF, Fit, fits
-from benchmarks.scale.measured import AIMS, ALL, Measured
+from benchmarks.scale.measured import AIMS, ALL, Aim, Measured
 from benchmarks.scale.results import PAGE, sections, stored
 from tests.support.golden import assert_section
 from tests.template.conftest import load
 
 ROWS = stored()
+ONE_SHAPE = "plan_quotas: one shape"
 FACTS = {"commit", "date", "processor", "python", "scale"}
 
 
@@ -42,6 +44,57 @@ FITS = list(fits(ROWS, load().resources_of("AWS::Lambda::Function")))
 def test_a_function_has_time_and_memory_for_full_size(fit: Fit) -> None:
     """Of rows with a budget of model steps only what was measured at full size is known."""
     assert fit.fits or (fit.row in BUDGETED and not fit.measured)
+
+
+def missed(row: dict[str, Any]) -> list[str]:
+    """Return which aims a row of full size misses."""
+    aim = AIMS.get(row["row"], Aim())
+    memory = row["counts"].get("rssMiBBefore", aim.memory)
+    limits = {"ratio": aim.ratio, "rssMiB": memory, "exponent": aim.exponent}
+    found = [name for name, most in limits.items() if most is not None and not (row[name] or most + 1) <= most]
+    is_predicted = row["row"] != ONE_SHAPE or row["counts"]["complete"]
+    return found if is_predicted else [*found, "complete"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["row"])
+def test_what_was_measured_at_full_size_meets_its_aims(row: dict[str, Any]) -> None:
+    assert row["scale"] == 1
+    assert missed(row) == []
+
+
+@pytest.mark.parametrize("name", AIMS)
+def test_a_row_that_misses_an_aim_is_found(name: str) -> None:
+    (row,) = [row for row in ROWS if row["row"] == name]
+    high = {**row, "ratio": 10**6, "rssMiB": 10**6, "exponent": 3}
+    aim, has_memory = AIMS[name], AIMS[name].memory is not None or "rssMiBBefore" in row["counts"]
+    assert missed(high) == [
+        *(["ratio"] if aim.ratio is not None else []),
+        *(["rssMiB"] if has_memory else []),
+        *(["exponent"] if aim.exponent is not None else []),
+    ]
+    assert missed({**row, "ratio": None, "exponent": None})
+
+
+def test_a_plan_for_queues_of_one_shape_that_is_not_fully_predicted_is_found() -> None:
+    (row,) = [row for row in ROWS if row["row"] == ONE_SHAPE]
+    assert missed({**row, "counts": {**row["counts"], "complete": False}}) == ["complete"]
+
+
+MEGABYTES = {
+    ("read_snapshot", "bytes"): 92,
+    ("plan_quotas", "planBytes"): 36,
+    ("publish_usage", "useBytes"): 5,
+    ("publish_usage", "workloadsBytes"): 1.25,
+    ("audit_cluster", "reportBytes"): 44,
+    ("audit_cluster", "pageBytes"): 3,
+}
+"""A row, and the most bytes of what its work keeps in S3 at full size, which the page's table of sizes says."""
+
+
+@pytest.mark.parametrize(("name", "kept"), MEGABYTES)
+def test_what_is_kept_in_s3_is_no_larger_than_the_page_says(name: str, kept: str) -> None:
+    (row,) = [row for row in ROWS if row["row"] == name]
+    assert 0 < row["counts"][kept] <= MEGABYTES[name, kept] * 1e6
 
 
 def test_every_row_with_an_aim_is_a_row() -> None:

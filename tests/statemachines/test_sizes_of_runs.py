@@ -123,6 +123,13 @@ def refused(world: World) -> None:
     world.steps["ApplyChange"] = refused_everywhere
 
 
+def refused_twice_and_wrong(world: World) -> None:
+    """The call of a write refuses it, or it settles as failed, or it is not what was written."""
+    refused(world)
+    said = VerifyPlanResult(settled=True, problems=SENTENCES, refused=SENTENCES, edited=SENTENCES)
+    world.steps["VerifyPlan"] = lambda _: said.to_json() | {"pending": []}
+
+
 def unsettled(world: World) -> None:
     applied(world)
     world.steps["VerifyPlan"] = never_settles
@@ -148,6 +155,7 @@ ENDS: dict[str, tuple[Callable[[World], None], str]] = {
     "approved": (approved, "applied"),
     "wrong": (wrong, "unfinished"),
     "refused": (refused, "unfinished"),
+    "refused twice and wrong": (refused_twice_and_wrong, "unfinished"),
     "unsettled": (unsettled, "progressing"),
     "failed": (failed, "unfinished"),
     "failed before it wrote": (failed_before_it_wrote, "failed"),
@@ -264,7 +272,7 @@ def test_what_is_kept_of_one_that_dies_in_any_state_is_small(world: World, table
         held |= {state for announced in (False, True) if clear_up(fresh, announced=announced)}
     assert {"Read snapshot"} <= held
     assert ("Plan quotas" in held) is (end != "unreadable")
-    assert ("Verify plan" in held) is (end in {"applied", "approved", "wrong", "refused", "unsettled"})
+    assert ("Verify plan" in held) is (end in {"applied", "approved", "wrong", "refused", "refused twice and wrong", "unsettled"})
 
 
 def clear_up(world: World, *, announced: bool) -> bool:
