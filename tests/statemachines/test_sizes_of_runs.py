@@ -272,7 +272,7 @@ def test_what_is_kept_of_one_that_dies_in_any_state_is_small(world: World, table
         held |= {state for announced in (False, True) if clear_up(fresh, announced=announced)}
     assert {"Read snapshot"} <= held
     assert ("Plan quotas" in held) is (end != "unreadable")
-    assert ("Verify plan" in held) is (end in {"applied", "approved", "wrong", "refused", "refused twice and wrong", "unsettled"})
+    assert ("Verify plan" in held) is (ENDS[end][1] in {"applied", "progressing", "unfinished"} and end != "failed")
 
 
 def clear_up(world: World, *, announced: bool) -> bool:
