@@ -51,7 +51,7 @@ def missed(row: dict[str, Any]) -> list[str]:
     aim = AIMS.get(row["row"], Aim())
     memory = row["counts"].get("rssMiBBefore", aim.memory)
     limits = {"ratio": aim.ratio, "rssMiB": memory, "exponent": aim.exponent}
-    found = [name for name, most in limits.items() if most is not None and not (row[name] or most + 1) <= most]
+    found = [name for name, most in limits.items() if most is not None and (row[name] is None or row[name] > most)]
     is_predicted = row["row"] != ONE_SHAPE or row["counts"]["complete"]
     return found if is_predicted else [*found, "complete"]
 
