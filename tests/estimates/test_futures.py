@@ -148,7 +148,7 @@ STEADY = [1000.0 + n for n in range(60)]
     ids=["a new team", "most records deleted", "no history"],
 )
 def test_a_bad_history_gives_estimates_that_are_no_sharper(bad: RunTimes) -> None:
-    assert spread(bad) >= spread(history(STEADY)) - 1e-6
+    assert spread(bad) - 1 >= 0.99 * (spread(history(STEADY)) - 1)
 
 
 def test_jobs_that_cannot_come_are_left_out() -> None:

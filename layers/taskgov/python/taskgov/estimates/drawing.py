@@ -1,6 +1,7 @@
 """Simulate when a job starts in many futures of the queue. Each future has its own run times and arrivals.
 
-Within a future the run times of a team are correlated (`TOGETHER`), because a team runs one experiment many times.
+Within a future the run times of a team are correlated (`TOGETHER`), because a team runs one experiment many times. What
+its latest jobs show about this is used (`taskgov.estimates.shared_factor`).
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def waits_together(
         if not active:
             break
         coming = past.again(drawing.horizon, chance)
-        future = _Future(scene, prospects, run_times, coming, _RandomRunTimes(chance, drawing.together))
+        future = _Future(scene, prospects, run_times, coming, _RandomRunTimes(chance, drawing.together, run_times))
         while True:
             until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
             found = drawing.player(scene.setting, Jobs(future.until(until)), until, active, goes_on)
@@ -168,15 +169,17 @@ def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], af
 class _RandomRunTimes:
     """The random run times of one future, with a factor that each team's jobs share."""
 
-    def __init__(self, chance: Chance, together: float) -> None:
+    def __init__(self, chance: Chance, together: float, run_times: RunTimes) -> None:
         self._chance, self._shared, self._own = chance, sqrt(together), sqrt(1.0 - together)
+        self._together, self._run_times = together, run_times
         self._teams: dict[str, float] = {}
 
     def seconds(self, team: str, prospect: Prospect) -> float:
         """Return a total run time, in seconds."""
         shared = self._teams.get(team)
         if shared is None:
-            shared = self._teams[team] = self._shared * self._normal()
+            known = self._run_times.shared(team, self._together)
+            shared = self._teams[team] = self._shared * (known.mean + known.deviation * self._normal())
         part = _NORMAL.cdf(shared + self._own * self._normal())
         return prospect.draw(self._chance.random(), min(part, 1.0 - 1e-9))
 

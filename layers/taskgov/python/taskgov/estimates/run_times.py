@@ -28,6 +28,7 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.requests import sound
+from taskgov.estimates.shared_factor import LATEST, Shared, shared_of
 from taskgov.estimates.survival import Law
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class RunTimes:
                     seen.append((ran.seconds, ran.ended))
                     ended[group] += ran.ended
         self._laws: dict[Group, Law] = {}
+        self._shared: dict[tuple[str, float], Shared] = {}
 
     def law(self, group: Group) -> Law:
         """Return the law of a group. The law of an empty group has no steps."""
@@ -134,6 +136,15 @@ class RunTimes:
     def known(self, team: str) -> int:
         """Return the number of jobs in a team's law."""
         return self.law(("team", team)).count
+
+    def shared(self, team: str, correlation: float) -> Shared:
+        """Return the distribution of the number that a team's run times share, given the jobs that it started last."""
+        found = self._shared.get((team, correlation))
+        if found is None:
+            group = "team", team
+            latest = self._seen.get(group, [])[:LATEST]
+            found = self._shared[team, correlation] = shared_of(self.law(group), latest, correlation)
+        return found
 
     def prospect(self, request: Request, age: float = 0.0) -> Prospect:
         """Return the distribution of a job's run time. `age`: seconds that it has run, 0 if it has not started."""

@@ -58,7 +58,7 @@ class Lots(NamedTuple):
 
     lasting: Lasting
     shared: Sequence[float]
-    """The shared factor of each team's jobs."""
+    """The number that the run times of each team share."""
     luck: list[int]
 
 

@@ -39,7 +39,8 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     `counts[SUSPICIOUS]` is 1 if jobs may preempt one another without end. The rest is then not simulated.
     """
     s = new_state(t, here, play.now)
-    lots = Lots(lasting, [normal(luck) for _ in range(lasting.teams)], luck)
+    shared = [lasting.mean[team] + lasting.deviation[team] * normal(luck) for team in range(len(lasting.mean))]
+    lots = Lots(lasting, shared, luck)
     factor = exp(came.spread * normal(luck))
     ends: Ends = []
     block, edge = 0, play.now

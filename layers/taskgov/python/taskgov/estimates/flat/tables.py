@@ -71,7 +71,9 @@ class Lasting(NamedTuple):
     fixed: Sequence[float]
     """The run time if it is known; otherwise -1."""
     team: Sequence[int]
-    teams: int
+    mean: Sequence[float]
+    """Mean and standard deviation of the number that each team's run times share."""
+    deviation: Sequence[float]
     shared: float
     """The shared and the individual part of run times within a team, on the normal scale."""
     own: float

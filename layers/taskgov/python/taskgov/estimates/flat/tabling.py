@@ -222,6 +222,7 @@ class Lasted:
 
     def lasting(self) -> Lasting:
         """Return the tables."""
+        shared = [self.run_times.shared(team, self.together) for team in self.teams]
         return Lasting(
             self.first,
             self.times,
@@ -235,7 +236,8 @@ class Lasted:
             self.limit,
             self.fixed,
             self.team,
-            len(self.teams),
+            [of_team.mean for of_team in shared],
+            [of_team.deviation for of_team in shared],
             sqrt(self.together),
             sqrt(1 - self.together),
         )
