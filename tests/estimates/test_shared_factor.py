@@ -95,7 +95,7 @@ def test_the_jobs_that_a_team_started_last_count() -> None:
     assert history(1095.0).shared("b", 0.5).mean == pytest.approx(0.0, abs=1e-9)
 
 
-def test_both_ways_to_play_futures_use_it() -> None:
+def test_the_tables_of_fast_futures_have_it() -> None:
     run_times = RunTimes(Ran(Request(team, 1), at, 60.0 + at, True) for at in range(50) for team in ("a", "b"))
     table = Lasted(run_times, 0.5)
     for team in ("b", "a"):

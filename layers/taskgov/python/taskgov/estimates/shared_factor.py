@@ -1,10 +1,10 @@
 """Estimate the factor that the run times of a team share, from the jobs that the team started last.
 
 Within a future, the run times of a team are correlated (Gaussian copula): each is a quantile whose normal score is
-`sqrt(c) * shared + sqrt(1 - c) * own`, with the correlation c and two standard normal numbers. If the latest jobs of the
-team ran long, or still run at a high age, the shared number is probably above 0. Its posterior distribution is computed
-on a grid: a job that has ended contributes the density of its score, one that still runs the probability to exceed its
-age.
+`sqrt(c) * shared + sqrt(1 - c) * own`, with the correlation c and two standard normal numbers. If the team's latest
+jobs ran long, or still run at a high age, the shared number is probably above 0. Its posterior distribution is computed
+on a grid: a job that has ended contributes the density of its score, and one that still runs the probability to exceed
+its age.
 
 The jobs are selected by their starts, not by their ends. Otherwise, only the short ones of a recent burst would count,
 or only the long ones.
