@@ -51,10 +51,10 @@ def _coverage(axes: Axes, gpus: int, given: Sequence[Given]) -> None:
             marker="o",
             markersize=3,
             color=colour,
-            label=f"the futures, {name}",
+            label=f"simulated, {name}",
         )
         points = [_hit(some, nine=nine) for nine in (False, True)]
-        axes.plot([50, 90], points, linestyle="", marker="D", color=colour, label=f"given, {name}")
+        axes.plot([50, 90], points, linestyle="", marker="D", color=colour, label=f"corrected, {name}")
     axes.set(title=f"{gpus} GPUs: how often a quantile was right", xlabel="nominal, %", ylabel="started by then, %")
     axes.set(xlim=(0, 100), ylim=(0, 100))
     axes.grid(color=LINE, linewidth=0.6)
@@ -82,7 +82,7 @@ def _hit(given: Sequence[Given], *, nine: bool) -> float:
 
 
 def _errors(axes: Axes, gpus: int, given: Sequence[Given]) -> None:
-    """Draw the median error of the half by length of wait, and that of the best baseline of each length."""
+    """Draw the median error of P50 by length of wait, and that of the best baseline of each length."""
     groups: list[list[Given]] = [[] for _ in NAMES]
     for one in given:
         if one.scored.started and isfinite(one.scored.estimate.half):
@@ -99,6 +99,6 @@ def _errors(axes: Axes, gpus: int, given: Sequence[Given]) -> None:
     axes.bar(0, 0, color=SECOND, label="best baseline of each length")
     axes.set_yscale("log")
     axes.set_xticks(range(len(NAMES)), NAMES, fontsize=8)
-    axes.set(title=f"{gpus} GPUs: median error of the half", xlabel="wait, up to", ylabel="minutes")
+    axes.set(title=f"{gpus} GPUs: median error of P50", xlabel="wait, up to", ylabel="minutes")
     axes.grid(axis="y", color=LINE, linewidth=0.6)
     axes.legend(loc="upper left", fontsize=8)

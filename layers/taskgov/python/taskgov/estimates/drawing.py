@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from taskgov.estimates.flat.waiting import Futures, flat_waits
+from taskgov.estimates.shared_factor import KEEPS
 from taskgov.futures import Job, Jobs, replay
 from taskgov.scheduling.instants import SECOND
 
@@ -167,20 +168,20 @@ def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], af
 
 
 class _RandomRunTimes:
-    """The random run times of one future, with a factor that each team's jobs share."""
+    """The random run times of one future, with a number that each team's jobs share."""
 
     def __init__(self, chance: Chance, together: float, run_times: RunTimes) -> None:
-        self._chance, self._shared, self._own = chance, sqrt(together), sqrt(1.0 - together)
-        self._together, self._run_times = together, run_times
+        self._chance, self._run_times, self._together = chance, run_times, together
         self._teams: dict[str, float] = {}
 
     def seconds(self, team: str, prospect: Prospect) -> float:
-        """Return a total run time, in seconds."""
+        """Return a total run time, in seconds. The number that the team's run times share drifts."""
         shared = self._teams.get(team)
         if shared is None:
             known = self._run_times.shared(team, self._together)
-            shared = self._teams[team] = self._shared * (known.mean + known.deviation * self._normal())
-        part = _NORMAL.cdf(shared + self._own * self._normal())
+            shared = known.mean + known.deviation * self._normal()
+        part = _NORMAL.cdf(sqrt(self._together) * shared + sqrt(1.0 - self._together) * self._normal())
+        self._teams[team] = KEEPS * shared + sqrt(1.0 - KEEPS * KEEPS) * self._normal()
         return prospect.draw(self._chance.random(), min(part, 1.0 - 1e-9))
 
     def _normal(self) -> float:

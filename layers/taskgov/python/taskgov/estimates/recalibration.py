@@ -42,7 +42,7 @@ DAYS: Final = 14
 """Number of last days that correct an estimate."""
 OF_A_DAY: Final = 20
 """Number of last outcomes of a day that count for it."""
-DOUBT: Final = 4.0
+DOUBT: Final = 8.0
 """In standard errors: a median error this far from 0 is corrected by half."""
 USUAL: Final = 1.0
 """Prior of the variance between days: the squared deviation of one assumed additional day."""

@@ -28,7 +28,7 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.requests import sound
-from taskgov.estimates.shared_factor import LATEST, Shared, shared_of
+from taskgov.estimates.shared_factor import Shared, shared_of
 from taskgov.estimates.survival import Law
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ class RunTimes:
         found = self._shared.get((team, correlation))
         if found is None:
             group = "team", team
-            latest = self._seen.get(group, [])[:LATEST]
-            found = self._shared[team, correlation] = shared_of(self.law(group), latest, correlation)
+            found = self._shared[team, correlation] = shared_of(self.law(group), self._seen.get(group, ()), correlation)
         return found
 
     def prospect(self, request: Request, age: float = 0.0) -> Prospect:

@@ -57,7 +57,7 @@ class Lots(NamedTuple):
     """The source of one future's run times."""
 
     lasting: Lasting
-    shared: Sequence[float]
+    shared: list[float]
     """The number that the run times of each team share."""
     luck: list[int]
 

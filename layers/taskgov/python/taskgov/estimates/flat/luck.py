@@ -36,11 +36,13 @@ def normal(luck: list[int]) -> float:
     return sqrt(-2.0 * log(uniform(luck))) * cos(2.0 * pi * uniform(luck))
 
 
-def seconds_of(lasting: Lasting, prospect: int, shared: Sequence[float], luck: list[int]) -> float:
-    """Return a total run time, as `taskgov.estimates.run_times.Prospect.draw` does."""
+def seconds_of(lasting: Lasting, prospect: int, shared: list[float], luck: list[int]) -> float:
+    """Return a total run time, as `taskgov.estimates.run_times.Prospect.draw` does. The team's shared number drifts."""
     if lasting.fixed[prospect] >= 0:
         return lasting.fixed[prospect]
-    place = lasting.shared * shared[lasting.team[prospect]] + lasting.own * normal(luck)
+    team = lasting.team[prospect]
+    place = lasting.shared * shared[team] + lasting.own * normal(luck)
+    shared[team] = lasting.keeps * shared[team] + lasting.gains * normal(luck)
     part = min(0.5 * erfc(-place / sqrt(2.0)), 1.0 - 1e-9)
     which = uniform(luck)
     mix, last = lasting.mix[prospect], lasting.mix[prospect + 1] - 1

@@ -77,6 +77,9 @@ class Lasting(NamedTuple):
     shared: float
     """The shared and the individual part of run times within a team, on the normal scale."""
     own: float
+    keeps: float
+    """What remains of the shared number from one start of the team to the next, and what is added to it."""
+    gains: float
 
 
 class Came(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.arrivals import BLOCK, SPREAD, Coming
 from taskgov.estimates.flat.tables import Came, Here, Lasting, Terms
+from taskgov.estimates.shared_factor import KEEPS
 from taskgov.futures import Job, Jobs, accepts
 from taskgov.futures.counting import Count
 from taskgov.scheduling.config import Strategy
@@ -240,6 +241,8 @@ class Lasted:
             [of_team.deviation for of_team in shared],
             sqrt(self.together),
             sqrt(1 - self.together),
+            KEEPS,
+            sqrt(1 - KEEPS * KEEPS),
         )
 
 
