@@ -125,7 +125,7 @@ def waits_together(
         if not active:
             break
         coming = past.again(drawing.horizon, chance)
-        future = _Future(scene, prospects, run_times, coming, _RandomRunTimes(chance, drawing.together, run_times))
+        future = _Future(scene, prospects, run_times, coming, RandomRunTimes(chance, drawing.together, run_times))
         while True:
             until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
             found = drawing.player(scene.setting, Jobs(future.until(until)), until, active, goes_on)
@@ -167,7 +167,7 @@ def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], af
             after[job][rows[place - 1][1]] += 1
 
 
-class _RandomRunTimes:
+class RandomRunTimes:
     """The random run times of one future, with a number that each team's jobs share."""
 
     def __init__(self, chance: Chance, together: float, run_times: RunTimes) -> None:
@@ -197,7 +197,7 @@ class _Future:
         prospects: Sequence[Prospect],
         run_times: RunTimes,
         arrivals: Iterator[Coming],
-        luck: _RandomRunTimes,
+        luck: RandomRunTimes,
     ) -> None:
         self._scene, self._run_times, self._arrivals, self._luck = scene, run_times, arrivals, luck
         self._jobs = [

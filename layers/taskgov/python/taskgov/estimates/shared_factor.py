@@ -5,14 +5,15 @@ is a quantile of the team's distribution, whose normal score is `sqrt(c) * share
 with the correlation c). The number `own` is independent for each job. The number `shared` of a team drifts from start
 to start: it keeps the part `KEEPS` of its value (an autoregressive process). Both are standard normal.
 
-The latest jobs show where `shared` is now. This is filtered from start to start: a job that has ended contributes the
-density of its score, and one that still runs the probability to exceed its age. Jobs are selected by their starts, not
-by their ends. Otherwise, only the short ones of a recent burst would count, or only the long ones.
+The latest jobs show where `shared` is now. Each start moves its distribution: a job that has ended as in a Kalman
+filter, by its score, and one that still runs by the condition that its score is above that of its age (the moments of a
+normal distribution with a correlated one truncated). Jobs are selected by their starts, not by their ends. Otherwise,
+only the short ones of a recent burst would count, or only the long ones.
 """
 
 from __future__ import annotations
 
-from math import exp, log, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,10 +26,6 @@ KEEPS: Final = 0.96
 """The part of the shared number that remains from one start of the team to the next: half of it after 17 starts."""
 LATEST: Final = 20
 """Number of a team's latest jobs that count."""
-WIDEST: Final = 3.0
-STEPS: Final = 24
-_GRID: Final = tuple(-WIDEST + 2 * WIDEST * step / STEPS for step in range(STEPS + 1))
-"""Values of a standard normal number at which likelihoods are computed."""
 EDGE: Final = 0.01
 """Quantiles nearer to 0 or 1 than this count as this."""
 _NORMAL: Final = NormalDist()
@@ -55,26 +52,17 @@ def shared_of(law: Law, latest: Sequence[tuple[float, bool]], correlation: float
         [False, True]
 
     """
-    found = Shared()
-    if correlation > 0:
-        for seconds, ended in reversed(latest[:LATEST]):
-            seen = _with_one(found, _score(law, seconds, ended=ended), correlation, ended=ended)
-            found = Shared(KEEPS * seen.mean, sqrt((KEEPS * seen.deviation) ** 2 + 1 - KEEPS * KEEPS))
-    return found
-
-
-def _with_one(before: Shared, score: float, correlation: float, *, ended: bool) -> Shared:
-    """Return the distribution after one more job."""
-    together, own = sqrt(correlation), sqrt(1.0 - correlation)
-    values = [before.mean + before.deviation * number for number in _GRID]
-    parts = []
-    for number, value in zip(_GRID, values, strict=True):
-        left = (score - together * value) / own
-        likelihood = -left * left / 2 if ended else log(max(_NORMAL.cdf(-left), 1e-12))
-        parts.append(exp(likelihood - number * number / 2))
-    total = sum(parts)
-    mean = sum(part * value for part, value in zip(parts, values, strict=True)) / total
-    square = sum(part * (value - mean) ** 2 for part, value in zip(parts, values, strict=True)) / total
+    mean, square, own = 0.0, 1.0, 1.0 - correlation
+    for seconds, ended in reversed(latest[:LATEST]):
+        whole = correlation * square + own  # the variance of this job's score
+        gain = sqrt(correlation) * square / sqrt(whole)
+        off = (_score(law, seconds, ended=ended) - sqrt(correlation) * mean) / sqrt(whole)
+        if ended:
+            mean, square = mean + gain * off, square - gain * gain
+        else:
+            beyond = _NORMAL.pdf(off) / _NORMAL.cdf(-off)
+            mean, square = mean + gain * beyond, square - gain * gain * beyond * (beyond - off)
+        mean, square = KEEPS * mean, KEEPS * KEEPS * square + 1.0 - KEEPS * KEEPS
     return Shared(mean, sqrt(square))
 
 
