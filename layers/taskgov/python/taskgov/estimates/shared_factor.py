@@ -1,9 +1,9 @@
 """The factor that the run times of a team share: how it drifts, and what the team's latest jobs show of it.
 
-Teams run one experiment many times, so jobs that start one after the other tend to be long or short together. A run time
-is a quantile of the team's distribution, whose normal score is `sqrt(c) * shared + sqrt(1 - c) * own` (a Gaussian copula
-with the correlation c). The number `own` is independent for each job. The number `shared` of a team drifts from start
-to start: it keeps the part `KEEPS` of its value (an autoregressive process). Both are standard normal.
+Teams run one experiment many times, so jobs that start one after the other tend to be long or short together. A run
+time is a quantile of the team's distribution, whose normal score is `sqrt(c) * shared + sqrt(1 - c) * own` (a Gaussian
+copula with the correlation c). The number `own` is independent for each job. The number `shared` of a team drifts from
+start to start: it keeps the part `KEEPS` of its value (an autoregressive process). Both are standard normal.
 
 The latest jobs show where `shared` is now. Each start moves its distribution: a job that has ended as in a Kalman
 filter, by its score, and one that still runs by the condition that its score is above that of its age (the moments of a
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from taskgov.estimates.survival import Law
 
 KEEPS: Final = 0.96
-"""The part of the shared number that remains from one start of the team to the next: half of it after 17 starts."""
+"""The part of the shared number that remains from one start of the team to the next: half of it after 17 starts.
+
+On Philly (first half), scores of jobs of a team have a correlation of 0.41 one start apart, 0.24 after 10 starts, and
+0.09 after 40."""
 LATEST: Final = 20
 """Number of a team's latest jobs that count."""
 EDGE: Final = 0.01

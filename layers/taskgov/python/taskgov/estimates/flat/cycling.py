@@ -29,8 +29,6 @@ from taskgov.estimates.flat.standing import (
 from taskgov.estimates.flat.taking import finds_victims, give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from taskgov.estimates.flat.standing import State
     from taskgov.estimates.flat.tables import Here, Lasting, Terms
 
