@@ -59,9 +59,7 @@ def test_a_future_that_time_cuts_short_is_left_out() -> None:
 
 
 def test_the_wait_for_one_job_is_what_is_left_of_it() -> None:
-    waits = waits_of(
-        one_ahead(100.0), 1, history([50.0] * 10 + [150.0] * 10 + [300.0] * 10), NOBODY, chance(), Drawing(200)
-    )
+    waits = waits_of(one_ahead(100.0), 1, history([50.0, 150.0, 300.0] * 10), NOBODY, chance(), Drawing(200))
     near = [round(wait) for wait in waits if wait < 1000]
     assert len(near) > 180
     assert 0.35 < sum(wait <= 50 for wait in near) / len(near) < 0.6
