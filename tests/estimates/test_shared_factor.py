@@ -91,6 +91,12 @@ def test_the_number_of_a_known_team_is_as_far_away_as_it_says(running: float) ->
     assert 0.8 < fmean(one * one for one in off) < 1.2
 
 
+@pytest.mark.parametrize("times", [[1000.0], [50.0, 150.0, 300.0], [300.0, 150.0, 50.0]])
+def test_jobs_that_run_equally_long_show_nothing_by_that(times: list[float]) -> None:
+    runs = RunTimes(Ran(JOB, float(place), times[place % len(times)], True) for place in range(60))
+    assert abs(runs.shared("a", 0.5).mean) < 0.3
+
+
 def test_the_jobs_that_a_team_started_last_count() -> None:
     def history(last: float) -> RunTimes:
         times = [*range(100, 1100, 10), *[last] * 5]

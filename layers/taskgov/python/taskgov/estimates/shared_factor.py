@@ -13,7 +13,7 @@ only the short ones of a recent burst would count, or only the long ones.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, nextafter, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -70,8 +70,11 @@ def shared_of(law: Law, latest: Sequence[tuple[float, bool]], correlation: float
 
 
 def _score(law: Law, seconds: float, *, ended: bool) -> float:
-    """Return the normal score of a run time: of the middle of its step if it ended, otherwise of all before it."""
+    """Return the normal score of a run time: of the middle of its step if it ended, otherwise of all up to it.
+
+    Jobs that ran equally long share a step. By its end, a team whose jobs all run equally long would count as late.
+    """
     below = 1.0 - law.longer_than(seconds)
     if ended:
-        below -= 0.5 / (law.count + 1)
+        below = (below + 1.0 - law.longer_than(nextafter(seconds, -inf))) / 2
     return _NORMAL.inv_cdf(min(max(below, EDGE), 1.0 - EDGE))
