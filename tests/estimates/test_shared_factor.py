@@ -43,18 +43,27 @@ def test_without_jobs_it_is_the_standard_normal_distribution(part: float) -> Non
 def test_jobs_that_ended_are_filtered_as_kalman_does(ends: list[int], part: float) -> None:
     mean, square = 0.0, 1.0
     for end in reversed(ends):
-        score = NORMAL.inv_cdf((end - 0.5) / 100)
+        score = NORMAL.inv_cdf((end - 0.5) / 99)
         gain = sqrt(part) * square / (part * square + 1 - part)
         mean, square = mean + gain * (score - sqrt(part) * mean), (1 - gain * sqrt(part)) * square
         mean, square = KEEPS * mean, KEEPS**2 * square + 1 - KEEPS**2
     found = shared_of(LAW, [(float(end), True) for end in ends], part)
-    assert found.mean == pytest.approx(mean, abs=0.04)
-    assert found.deviation == pytest.approx(sqrt(square), abs=0.04)
+    assert found.mean == pytest.approx(mean, abs=1e-6)
+    assert found.deviation == pytest.approx(sqrt(square), abs=1e-6)
 
 
 @given(JOBS, PARTS)
 def test_it_is_never_wider_than_before_and_never_certain(jobs: list[tuple[float, bool]], part: float) -> None:
     assert sqrt(1 - KEEPS**2) <= shared_of(LAW, jobs, part).deviation <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9, 0.99])
+def test_a_long_job_after_many_short_ones_makes_it_greater(part: float) -> None:
+    short = [(0.5, True)] * (LATEST - 1)
+    before, found = shared_of(LAW, short, part), shared_of(LAW, [(200.0, False), *short], part)
+    assert before.mean < -1
+    assert found.mean > before.mean
+    assert 0 < found.deviation < 1
 
 
 @given(JOBS, st.floats(0, 200), st.floats(0, 200), st.booleans(), PARTS)

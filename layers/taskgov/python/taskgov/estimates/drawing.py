@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from taskgov.estimates.flat.waiting import Futures, flat_waits
-from taskgov.estimates.shared_factor import KEEPS
+from taskgov.estimates.shared_factor import GAINS, KEEPS
 from taskgov.futures import Job, Jobs, replay
 from taskgov.scheduling.instants import SECOND
 
@@ -181,7 +181,7 @@ class RandomRunTimes:
             known = self._run_times.shared(team, self._together)
             shared = known.mean + known.deviation * self._normal()
         part = _NORMAL.cdf(sqrt(self._together) * shared + sqrt(1.0 - self._together) * self._normal())
-        self._teams[team] = KEEPS * shared + sqrt(1.0 - KEEPS * KEEPS) * self._normal()
+        self._teams[team] = KEEPS * shared + GAINS * self._normal()
         return prospect.draw(self._chance.random(), min(part, 1.0 - 1e-9))
 
     def _normal(self) -> float:

@@ -13,7 +13,7 @@ only the short ones of a recent burst would count, or only the long ones.
 
 from __future__ import annotations
 
-from math import inf, nextafter, sqrt
+from math import erfc, inf, nextafter, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,6 +27,8 @@ KEEPS: Final = 0.96
 
 On Philly (first half), scores of jobs of a team have a correlation of 0.41 one start apart, 0.24 after 10 starts, and
 0.09 after 40."""
+GAINS: Final = sqrt(1.0 - KEEPS * KEEPS)
+"""The standard deviation of what is added to it."""
 LATEST: Final = 20
 """Number of a team's latest jobs that count."""
 EDGE: Final = 0.01
@@ -63,9 +65,9 @@ def shared_of(law: Law, latest: Sequence[tuple[float, bool]], correlation: float
         if ended:
             mean, square = mean + gain * off, square - gain * gain
         else:
-            beyond = _NORMAL.pdf(off) / _NORMAL.cdf(-off)
+            beyond = _NORMAL.pdf(off) / (erfc(off / sqrt(2.0)) / 2)  # `cdf` is 0 where this is still exact
             mean, square = mean + gain * beyond, square - gain * gain * beyond * (beyond - off)
-        mean, square = KEEPS * mean, KEEPS * KEEPS * square + 1.0 - KEEPS * KEEPS
+        mean, square = KEEPS * mean, KEEPS * KEEPS * square + GAINS * GAINS
     return Shared(mean, sqrt(square))
 
 

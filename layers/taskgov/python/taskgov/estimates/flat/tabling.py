@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.arrivals import BLOCK, SPREAD, Coming
 from taskgov.estimates.flat.tables import Came, Here, Lasting, Terms
-from taskgov.estimates.shared_factor import KEEPS
+from taskgov.estimates.shared_factor import GAINS, KEEPS
 from taskgov.futures import Job, Jobs, accepts
 from taskgov.futures.counting import Count
 from taskgov.scheduling.config import Strategy
@@ -242,7 +242,7 @@ class Lasted:
             sqrt(self.together),
             sqrt(1 - self.together),
             KEEPS,
-            sqrt(1 - KEEPS * KEEPS),
+            GAINS,
         )
 
 
