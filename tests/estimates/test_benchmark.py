@@ -124,7 +124,7 @@ def test_two_pictures_are_drawn_for_each_size(tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 -- the same each time, no secret
     some = [kept(1000.0 * place, chance.uniform(10, 90_000)) for place in range(300)]
     plot("made up", [(6, some, 0.0), (7, some[:50], 0.0)], tmp_path / "a.svg")
-    assert "7 GPUs: median error of the half" in (tmp_path / "a.svg").read_text()
+    assert "7 GPUs: median error of P50" in (tmp_path / "a.svg").read_text()
 
 
 @pytest.mark.parametrize("known", KNOWN)
