@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
-FRESH: Final = 3600.0
-"""Laws and arrivals are those of the last full hour: what ended since is not used yet."""
+FRESH: Final = 600.0
+"""Laws and arrivals are those of the last full ten minutes: what ended since is not used yet."""
 KNOWN: Final = ("none", "near", "running", "waiting", "all")
 """Jobs whose true run times are given to the estimates: this shows what their errors come from. With `near` these are
 the jobs that come after the moment: how long jobs run is then known from both sides of the queue."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+from taskgov.estimates.batches import TOGETHER
 from taskgov.estimates.drawing import Drawing, waits_of
 from taskgov.estimates.quantiles import estimate_of
-from tests.estimates.queues import SPAN, Queue
+from tests.estimates.queues import SPAN, Kind, Queue
 
 
 class Hits(NamedTuple):
@@ -18,12 +19,12 @@ class Hits(NamedTuple):
     nine: float
 
 
-def played(runs: range, futures: int, looks: int, *, heavy: bool = False) -> Hits:
+def played(runs: range, futures: int, looks: int, kind: Kind = Kind.EXPONENTIAL) -> Hits:
     """Play independent queues, and estimate in each at moments that are far apart."""
-    drawing = Drawing(futures, 2 * 86400.0, together=0.0)  # run times of these queues are independent
+    drawing = Drawing(futures, 2 * 86400.0, together=TOGETHER if kind is Kind.BATCHES else 0.0)
     half = nine = number = 0
     for seed in runs:
-        queue = Queue(seed, heavy=heavy)
+        queue = Queue(seed, kind)
         for look in range(looks):
             job = queue.waiting_after(SPAN * (0.4 + 0.5 * look / looks))
             if job is None:

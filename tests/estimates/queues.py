@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
+from enum import StrEnum
+from math import exp, sqrt
 from typing import TYPE_CHECKING
 
 from taskgov.advice.candidates import TeamTerms, Terms
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.estimates.arrivals import Past
+from taskgov.estimates.batches import BETWEEN, BETWEEN_ADDS, TOGETHER
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
@@ -46,16 +49,39 @@ def newcomer(coming: Coming, number: int, at: Instant) -> Workload:
     return workload(f"n{number:06}", at / SECOND, coming.request.gpus, coming.request.team)
 
 
-class Queue:
-    """A queue that was played: load 0.97 of its GPUs, run times exponential or lognormal."""
+class Kind(StrEnum):
+    """What run times are: independent of one another, or those of batches that are correlated."""
 
-    def __init__(self, seed: int, *, heavy: bool = False) -> None:
-        chance = random.Random(seed)  # noqa: S311 -- the same each time, no secret
-        at, rows = 0.0, list[tuple[float, float]]()
-        while at < SPAN:
+    EXPONENTIAL = "exponential run times"
+    LOGNORMAL = "lognormal run times"
+    BATCHES = "batches"
+
+
+def rows_of(kind: Kind, chance: random.Random) -> list[tuple[float, float]]:
+    """Return arrivals and run times in seconds. Load is 0.97 of the GPUs (0.85 with batches, of 4 jobs on average)."""
+    at, shared, rows = 0.0, chance.gauss(0, 1), list[tuple[float, float]]()
+    while at < SPAN:
+        if kind is Kind.BATCHES:
+            at += chance.expovariate(0.85 * GPUS / MEAN / 4)
+            shared, size = BETWEEN * shared + BETWEEN_ADDS * chance.gauss(0, 1), 1
+            while chance.random() < 0.75:
+                size += 1
+            for number in range(size):
+                score = sqrt(TOGETHER) * shared + sqrt(1 - TOGETHER) * chance.gauss(0, 1)
+                rows.append((at + 5.0 * number, max(1.0, MEAN * exp(score - 0.5))))
+        else:
             at += chance.expovariate(0.97 * GPUS / MEAN)
-            seconds = MEAN * chance.lognormvariate(-0.5, 1.0) if heavy else chance.expovariate(1 / MEAN)
+            lognormal = kind is Kind.LOGNORMAL
+            seconds = MEAN * chance.lognormvariate(-0.5, 1.0) if lognormal else chance.expovariate(1 / MEAN)
             rows.append((at, max(1.0, seconds)))
+    return sorted(rows)
+
+
+class Queue:
+    """A queue that was played."""
+
+    def __init__(self, seed: int, kind: Kind = Kind.EXPONENTIAL) -> None:
+        rows = rows_of(kind, random.Random(seed))  # noqa: S311 -- the same each time, no secret
         self.rows = rows
         jobs = Jobs(
             Job(workload(f"j{place:06}", came), round(came * SECOND), round(seconds * SECOND))

@@ -8,6 +8,7 @@ import pytest
 
 from taskgov.estimates.scoring import Scored, score
 from tests.estimates.calibration import played
+from tests.estimates.queues import Kind
 from tests.estimates.test_recalibration import corrected_for_days
 
 
@@ -19,9 +20,9 @@ def test_a_sample_of_queues_is_hit_about_as_often_as_said() -> None:
 
 
 @pytest.mark.estimates
-@pytest.mark.parametrize("heavy", [False, True], ids=["exponential run times", "lognormal run times"])
-def test_a_hundred_queues_are_hit_within_three_points(heavy: bool) -> None:
-    hits = played(range(2000, 2200), futures=60, looks=6, heavy=heavy)
+@pytest.mark.parametrize("kind", Kind)
+def test_a_hundred_queues_are_hit_within_three_points(kind: Kind) -> None:
+    hits = played(range(2000, 2200), futures=60, looks=6, kind=kind)
     assert abs(hits.half - 0.5) <= 0.03
     assert abs(hits.nine - 0.9) <= 0.03
 

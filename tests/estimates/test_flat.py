@@ -134,13 +134,10 @@ def test_run_times_are_those_of_the_prospect() -> None:
     chance = random.Random(5)  # noqa: S311 -- the same each time, no secret
     request = Request("t0", 1)
     runs = RunTimes(Ran(request, 0.0, chance.expovariate(1 / 3000), ended=chance.random() < 0.8) for _ in range(60))
-    for age in (0.0, 500.0, 20_000.0):
+    for age in (0.0, 500.0, 20_000.0, 1e9):
         table = Lasted(runs, 0.0)
         row = table.row(request, age, None)
-        lasting, luck = table.lasting(), [FIRST // 3, 77]
-        mine = sorted(seconds_of(lasting, row, [0.0], luck) for _ in range(20_000))
+        lasting, luck, same = table.lasting(), [FIRST // 3, 77], [FIRST // 3, 77]
         prospect = runs.prospect(request, age)
-        theirs = sorted(prospect.draw(chance.random(), chance.random()) for _ in range(20_000))
-        assert mine[0] > age
-        for part in (0.5, 0.6, 0.9):
-            assert mine[round(20_000 * part)] == pytest.approx(theirs[round(20_000 * part)], rel=0.08)
+        for _ in range(1000):
+            assert seconds_of(lasting, row, 0.0, luck) == prospect.seconds(normal(same))

@@ -149,17 +149,6 @@ def test_a_bad_history_gives_estimates_that_are_no_sharper(bad: RunTimes) -> Non
     assert spread(bad) - 1 >= 0.99 * (spread(history(STEADY)) - 1)
 
 
-def test_the_latest_jobs_of_a_team_show_how_long_its_next_ones_run() -> None:
-    times = [float(seconds) for seconds in range(600, 6600, 100)]
-
-    def half(in_order: list[float]) -> float:
-        runs = RunTimes(Ran(Request(TEAM, 1), float(place), seconds, True) for place, seconds in enumerate(in_order))
-        return estimate_of(waits_of(one_ahead(0.0), 1, runs, NOBODY, chance(), Drawing(400))).half
-
-    longest_last, shortest_last = half(times), half(times[::-1])
-    assert longest_last > 1.2 * shortest_last
-
-
 def test_jobs_that_cannot_come_are_left_out() -> None:
     scene = replace(one_ahead(fixed=400.0), newcomer=lambda coming, number, at: None)  # noqa: ARG005
     past = Past([Arrival(Request(TEAM, 1), -600.0 * n) for n in range(3000)], 0.0, ((-30 * DAY, 0.0),))

@@ -1,122 +1,184 @@
-"""Run times: the law of Kaplan and Meier, narrow groups and wide ones, ages and limits."""
+"""Run times: the estimator of Kaplan and Meier, narrow groups and wide ones, ages and limits."""
 
 from __future__ import annotations
 
 import random
+from math import inf
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.estimates.requests import Ran, Request, sound
-from taskgov.estimates.run_times import LAST, LONGEST, RunTimes
+from taskgov.estimates.run_law import POINTS, TOP, VAGUE_LAW, RunLaw, combined
+from taskgov.estimates.run_times import LAST, LONGEST, VAGUE, WIDER, RunTimes
 from taskgov.estimates.survival import Law
 
+NORMAL = NormalDist()
 SEEN = st.lists(st.tuples(st.integers(0, 1000), st.booleans()), max_size=30)
+SCORES = st.floats(-5, 5)
 A = Request("a", 1)
+# Kaplan and Meier 1958, section 2: deaths at 0.8, 3.1, 5.4, 9.2; losses at 1.0, 2.7, 7.0, 12.1.
+TEXTBOOK = [(0.8, True), (1, False), (2.7, False), (3.1, True), (5.4, True), (7, False), (9.2, True), (12.1, False)]
 
 
 def ran(seconds: float, request: Request = A, started: float = 0.0, *, ended: bool = True) -> Ran:
     return Ran(request, started, seconds, ended)
 
 
-def chance(seed: int = 1) -> random.Random:
-    return random.Random(seed)  # noqa: S311 -- the same each time, no secret
+def draws(run_times: RunTimes, request: Request, age: float = 0.0, count: int = 300) -> list[float]:
+    chance = random.Random(1)  # noqa: S311 -- the same each time, no secret
+    prospect = run_times.prospect(request, age)
+    return sorted(prospect.seconds(chance.gauss(0, 1)) for _ in range(count))
 
 
-@given(SEEN)
-def test_the_chance_to_run_longer_never_rises(seen: list[tuple[float, bool]]) -> None:
-    law = Law(seen)
-    left = [law.longer_than(seconds) for seconds in range(-1, 1002, 13)]
-    assert left == sorted(left, reverse=True)
-    assert left[0] == 1.0
-    assert all(0 <= part <= 1 for part in left)
+@given(SEEN, st.floats(0, 10))
+def test_a_law_is_a_distribution(seen: list[tuple[float, bool]], strength: float) -> None:
+    law = combined(seen, VAGUE_LAW, strength)
+    parts = [law.below(seconds) for seconds in range(-1, 1002, 13)]
+    assert parts == sorted(parts)
+    assert parts[0] == 0.0
+    assert all(0 <= part <= 1 for part in parts)
+    assert len(law.times) == POINTS
+    assert list(law.times) == sorted(law.times)
+    assert law.below(law.times[-1]) == 1.0
+
+
+@given(SEEN, st.floats(0.1, 10), st.floats(-TOP, TOP))
+def test_the_score_of_a_time_is_the_one_that_gives_it(
+    seen: list[tuple[float, bool]], strength: float, score: float
+) -> None:
+    law = combined(seen, VAGUE_LAW, strength)
+    seconds = law.seconds(score)
+    assert law.shorter(seconds) - 0.02 <= NORMAL.cdf(score) <= law.below(seconds) + 0.02
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_without_jobs_that_still_run_the_law_is_the_share_of_jobs(times: list[int]) -> None:
-    law = Law((seconds, True) for seconds in times)
+    law = combined([(seconds, True) for seconds in times], VAGUE_LAW, 0.0)
     for seconds in times:
-        assert law.longer_than(seconds) == pytest.approx(sum(other > seconds for other in times) / len(times))
+        assert law.below(seconds) == pytest.approx(sum(other <= seconds for other in times) / len(times), abs=0.02)
+
+
+def test_the_textbook_example_of_kaplan_and_meier() -> None:
+    law = combined(TEXTBOOK, RunLaw([1000.0] * POINTS), 0.0)
+    assert [1 - law.below(at) for at in (0.8, 3.1, 5.4, 9.2)] == pytest.approx([0.875, 0.7, 0.525, 0.2625], abs=0.02)
+    found = Law(TEXTBOOK)
+    assert [found.quantile(part) for part in (0.12, 0.2, 0.31, 0.47, 0.73, 0.74)] == [0.8, 3.1, 5.4, 5.4, 9.2, None]
 
 
 @given(SEEN, st.floats(0.01, 0.99))
 def test_a_quantile_is_the_first_time_by_which_so_many_ended(seen: list[tuple[float, bool]], part: float) -> None:
-    law, found = Law(seen), Law(seen).quantile(part)
-    if found is None:
-        assert law.longer_than(law.last) > 1 - part - 1e-9
-    else:
-        assert law.longer_than(found) <= 1 - part + 1e-9
-        assert law.longer_than(found - 1) > 1 - part - 1e-9
+    ended = [(seconds, True) for seconds, _ in seen]
+    found = Law(ended).quantile(part)
+    if found is not None:
+        assert sum(seconds <= found for seconds, _ in ended) >= part * len(ended) - 1e-9
+        assert sum(seconds < found for seconds, _ in ended) < part * len(ended) + 1e-9
 
 
-@given(SEEN, st.floats(0.01, 0.99))
-def test_a_draw_is_within_the_step_of_its_quantile(seen: list[tuple[float, bool]], part: float) -> None:
-    law = Law(seen)
-    step, drawn = law.quantile(part), law.between(part, 0.0)
-    assert (step is None) == (drawn is None)
-    if step is not None and drawn is not None:
-        assert max((seconds for seconds, ended in seen if ended and seconds < step), default=0) <= drawn <= step
-
-
-def test_the_next_job_may_run_longer_than_all_that_are_known() -> None:
+def test_the_next_time_may_be_longer_than_all_that_are_known() -> None:
     law = Law([(10, True), (20, True), (30, True)], next_one=1)
-    assert [law.longer_than(at) for at in (10, 20, 30)] == pytest.approx([0.75, 0.5, 0.25])
-    assert law.quantile(0.8) is None
+    assert [law.quantile(part) for part in (0.25, 0.5, 0.75, 0.8)] == [10, 20, 30, None]
 
 
-def test_the_textbook_example_of_kaplan_and_meier() -> None:
-    # Kaplan and Meier 1958, section 2: deaths at 0.8, 3.1, 5.4, 9.2; losses at 1.0, 2.7, 7.0, 12.1.
-    law = Law(
-        [(0.8, True), (1.0, False), (2.7, False), (3.1, True), (5.4, True), (7.0, False), (9.2, True), (12.1, False)]
-    )
-    assert [round(law.longer_than(at), 3) for at in (0.8, 3.1, 5.4, 9.2)] == [0.875, 0.7, 0.525, 0.262]
+@given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), min_size=1, max_size=30))
+def test_a_wider_law_counts_as_so_many_more_jobs(seen: list[tuple[float, bool]]) -> None:
+    much = combined(seen, VAGUE_LAW, 1e6)
+    for seconds in (50, 200, 700):
+        assert much.below(seconds) == pytest.approx(VAGUE_LAW.below(seconds), abs=0.02)
 
 
-@given(SEEN, st.floats(0, 5000), st.floats(0, 0.999), st.floats(0, 0.999999))
-def test_a_drawn_run_time_is_longer_than_the_age_and_within_bounds(
-    seen: list[tuple[float, bool]], age: float, which: float, part: float
+@pytest.mark.parametrize("strength", [0.0, 6.0, 54.0])
+def test_a_wider_law_is_weighed_by_the_jobs_that_reached_an_age(strength: float) -> None:
+    wider = RunLaw([200.0] * POINTS)
+    law = combined([(100.0, True), (100.0, True), *[(300.0, True)] * 4], wider, strength)
+    assert law.below(100) == pytest.approx(2 / (6 + strength), abs=0.01)
+    assert law.below(200) == pytest.approx(1 - (1 - 2 / (6 + strength)) * 4 / (4 + strength), abs=0.02)
+
+
+def test_few_jobs_that_reached_an_age_show_little_however_many_younger_ones_run() -> None:
+    young = [(100.0, False)] * 60
+    wider = combined([(float(seconds), True) for seconds in range(100, 10_000, 50)], VAGUE_LAW, 0.1)
+    law = combined([*young, (200.0, True)], wider, 2.0)
+    assert law.below(200) < 0.4
+    assert law.seconds(1.0) > 5000
+
+
+@given(SEEN, st.floats(0, 5000), SCORES)
+def test_a_run_time_is_longer_than_the_age_and_within_bounds(
+    seen: list[tuple[float, bool]], age: float, score: float
 ) -> None:
     run_times = RunTimes(ran(seconds, ended=ended) for seconds, ended in seen)
-    assert age < run_times.prospect(A, age).draw(which, part) <= LONGEST
-    limited = run_times.prospect(A._replace(limit=600.0), age).draw(which, part)
+    assert age < run_times.prospect(A, age).seconds(score) <= LONGEST
+    limited = run_times.prospect(A._replace(limit=600.0), age).seconds(score)
     assert age < limited <= max(600.0, age + 1)
+
+
+@given(SEEN, st.floats(0, 2000), SCORES, SCORES)
+def test_a_higher_score_never_gives_a_shorter_run_time(
+    seen: list[tuple[float, bool]], age: float, first: float, second: float
+) -> None:
+    prospect = RunTimes(ran(seconds, ended=ended) for seconds, ended in seen).prospect(A, age)
+    assert prospect.seconds(min(first, second)) <= prospect.seconds(max(first, second)) + 1e-6
 
 
 @given(st.floats(0, 900))
 def test_a_longer_age_never_gives_an_earlier_end(age: float) -> None:
     run_times = RunTimes(ran(seconds) for seconds in range(0, 1000, 10))
-    draws = [run_times.prospect(A, old).draw(0.0, 0.5) for old in (age, age + 50)]
-    assert draws[0] <= draws[1]
+    ends = [run_times.prospect(A, old).seconds(0.0) for old in (age, age + 50)]
+    assert ends[0] <= ends[1]
+
+
+def test_run_times_of_a_job_that_runs_are_those_that_exceed_its_age() -> None:
+    run_times = RunTimes(ran(float(seconds)) for seconds in range(100, 2000, 10))
+    whole, left = draws(run_times, A, count=40_000), draws(run_times, A, 1000.0, count=20_000)
+    longer = [seconds for seconds in whole if seconds > 1000.0]
+    for part in (0.1, 0.5, 0.9):
+        assert left[round(20_000 * part)] == pytest.approx(longer[round(len(longer) * part)], rel=0.02)
 
 
 def test_a_team_with_history_runs_as_it_did_and_one_without_as_everybody() -> None:
     history = [ran(100, Request("a", 8)) for _ in range(60)] + [ran(9000, Request("b", 8)) for _ in range(60)]
-    run_times, draws = RunTimes(history), chance()
-    own = [run_times.prospect(Request("a", 8)).draw(draws.random(), draws.random()) for _ in range(300)]
-    new = [run_times.prospect(Request("c", 8)).draw(draws.random(), draws.random()) for _ in range(300)]
-    assert sum(seconds == 100 for seconds in own) > 270
-    assert 0 < sum(seconds == 100 for seconds in new) < 300
+    run_times = RunTimes(history)
+    own, new = draws(run_times, Request("a", 8)), draws(run_times, Request("c", 8))
+    assert sum(99 < seconds <= 100 for seconds in own) > 270
+    assert 75 < sum(99 < seconds <= 100 for seconds in new) < 225
 
 
 def test_an_owner_counts_before_the_team() -> None:
     mine, others = Request("a", 1, "kim"), Request("a", 1, "lee")
     run_times = RunTimes([*(ran(50, mine) for _ in range(40)), *(ran(5000, others) for _ in range(40))])
-    draws = chance()
-    found = [run_times.prospect(mine).draw(draws.random(), draws.random()) for _ in range(200)]
-    assert sum(seconds == 50 for seconds in found) > 160
+    assert sum(49 < seconds <= 50 for seconds in draws(run_times, mine, count=200)) > 160
 
 
 def test_only_the_last_jobs_of_a_group_count() -> None:
     old, new = [ran(10, started=0.0)] * 200, [ran(1000, started=1.0)] * LAST
-    law = RunTimes([*old, *new]).law(("team", "a", "1"))
-    assert (law.count, law.longer_than(999)) == (LAST, 1.0)  # none of 10 seconds
+    law = RunTimes([*old, *new]).law(A)
+    assert law.below(999) < 0.1  # almost none of 10 seconds
+
+
+def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> None:
+    mine = [(float(seconds), True) for seconds in (10, 20, 5000)]
+    others = [(float(seconds), seconds < 400) for seconds in range(100, 500, 10)]
+    history = [ran(seconds, ended=ended) for seconds, ended in mine]
+    alone = combined(mine, VAGUE_LAW, VAGUE / 3**2)
+    assert RunTimes(history).law(A).times == alone.times
+    history += [ran(seconds, Request("a", 8), ended=ended) for seconds, ended in others]
+    wider = combined(others, VAGUE_LAW, VAGUE / 43**2)
+    assert RunTimes(history).law(A).times == combined(mine, wider, WIDER).times
 
 
 def test_a_job_older_than_all_that_are_known_runs_on_for_long() -> None:
-    run_times, draws = RunTimes([ran(100)] * 60), chance()
-    left = [run_times.prospect(A, 5000).draw(draws.random(), draws.random()) - 5000 for _ in range(200)]
-    assert sorted(left)[100] > 1500
+    left = draws(RunTimes([ran(100)] * 60), A, 5000.0, count=200)
+    assert left[100] - 5000 > 1500
+
+
+@pytest.mark.parametrize("age", [1e6, 1e9])
+def test_a_job_older_than_any_law_runs_on_for_long(age: float) -> None:
+    prospect = RunTimes([ran(100)] * 60).prospect(A, age)
+    assert prospect.below == 1.0
+    assert prospect.seconds(0.0) == max(min(age / 0.5**0.5, LONGEST), age + 1)
 
 
 @pytest.mark.parametrize(
@@ -126,3 +188,9 @@ def test_runs_that_a_wrong_clock_wrote_are_not_sound(odd: Ran) -> None:
     assert not sound(odd, 100.0)
     assert sound(ran(100), 100.0)
     assert RunTimes([odd, ran(100)], 100.0).known("a") == 1
+
+
+def test_without_history_the_law_is_vague() -> None:
+    run_times = RunTimes((), inf)
+    assert run_times.count == run_times.known("a") == 0
+    assert run_times.law(A) is VAGUE_LAW

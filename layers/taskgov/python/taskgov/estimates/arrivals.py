@@ -15,6 +15,9 @@ from math import exp
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from taskgov.estimates.batches import NO_BATCH, batches, new_batch
+from taskgov.estimates.requests import narrowest
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -33,6 +36,8 @@ class Coming(NamedTuple):
 
     request: Request
     after: float
+    batch: int = NO_BATCH
+    """The batch that it is part of (`taskgov.estimates.batches`)."""
 
 
 class Past:
@@ -60,6 +65,12 @@ class Past:
         place = {request: number for number, request in enumerate(self.requests)}
         return array("d", self._moments), array("q", [place[arrival.request] for arrival in self._arrivals])
 
+    @cached_property
+    def batches(self) -> Sequence[int]:
+        """The batch of each arrival, in order."""
+        group = {request: narrowest(request) for request in self.requests}
+        return array("q", batches([(group[arrival.request], arrival.at) for arrival in self._arrivals]))
+
     def later(self, now: float) -> Past:
         """Return the same past as of a slightly later time, with no new arrivals."""
         twin = copy(self)
@@ -83,17 +94,18 @@ class Past:
     def again(self, horizon: float, chance: Chance) -> Iterator[Coming]:
         """Yield arrivals for the next `horizon` seconds, by time; none for a block without a measured counterpart."""
         factor = exp(SPREAD * _NORMAL.inv_cdf(max(chance.random(), 1e-9)))
-        start = self.now
+        start, block = self.now, 0
         while start < self.now + horizon:
             sources = self.sources(start)
             if sources:
                 source = sources[int(chance.random() * len(sources))]
-                yield from self._moved(source, start, factor, chance)
-            start += BLOCK
+                yield from self._moved(source, start, factor, chance, block)
+            start, block = start + BLOCK, block + 1
 
-    def _moved(self, source: float, start: float, factor: float, chance: Chance) -> Iterator[Coming]:
+    def _moved(self, source: float, start: float, factor: float, chance: Chance, block: int) -> Iterator[Coming]:
         first, last = bisect_left(self._moments, source), bisect_left(self._moments, source + BLOCK)
-        for arrival in self._arrivals[first:last]:
+        for place in range(first, last):
+            arrival, batch = self._arrivals[place], new_batch(block, self.batches[place], len(self._arrivals))
             times = int(factor + chance.random())
             for _ in range(times):
-                yield Coming(arrival.request, start - self.now + arrival.at - source)
+                yield Coming(arrival.request, start - self.now + arrival.at - source, batch)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from math import inf, sqrt
-from statistics import NormalDist
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from taskgov.estimates.batches import TOGETHER
 from taskgov.estimates.flat.waiting import Futures, flat_waits
-from taskgov.estimates.shared_factor import GAINS, KEEPS
+from taskgov.estimates.random_run_times import RandomRunTimes
 from taskgov.futures import Job, Jobs, replay
 from taskgov.scheduling.instants import SECOND
 
@@ -24,19 +24,16 @@ if TYPE_CHECKING:
     from taskgov.estimates.arrivals import Coming, Past
     from taskgov.estimates.queue_now import Present, Scene
     from taskgov.estimates.requests import Chance
-    from taskgov.estimates.run_times import Prospect, RunTimes
+    from taskgov.estimates.run_times import RunTimes
     from taskgov.futures import Setting, Starts
     from taskgov.scheduling.instants import Instant
 
-TOGETHER: Final = 0.5
-"""Correlation of two run times of a team within a future (Gaussian copula)."""
 HORIZON: Final = 7 * 86400.0
 """Length of a future, in seconds. A start beyond it counts as infinite."""
 GIVE_UP: Final = 12
 """A job that starts in none of this many first futures is not simulated further."""
 STAGES: Final = (1 / 56, 1 / 14, 1 / 4, 1.0)
 """Parts of the horizon up to which a future is replayed, one after the other, until the job has started."""
-_NORMAL: Final = NormalDist()
 
 
 class Player(Protocol):
@@ -56,7 +53,7 @@ def fast(setting: Setting, jobs: Jobs, until: Instant, watched: tuple[int, ...],
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How futures are drawn: number, length in seconds, correlation of a team's run times, and replay function."""
+    """How futures are drawn: number, length in seconds, correlation of a batch's run times, and replay function."""
 
     count: int = 100
     horizon: float = HORIZON
@@ -115,7 +112,7 @@ def waits_together(
         found_flat = flat_waits(scene, watched, past, chance, futures, run_times, goes_on)
         if found_flat is not None:
             return Together(found_flat.of_job, found_flat.after, found_flat.futures)
-    prospects = [run_times.prospect(job.request, job.ran) for job in scene.present]
+    luck = RandomRunTimes(chance, drawing.together, run_times, scene.present)
     waits: dict[int, list[float]] = {job: [] for job in watched}
     after: dict[int, Counter[int]] = {job: Counter() for job in watched}
     cohorts = _cohorts(scene)
@@ -125,7 +122,7 @@ def waits_together(
         if not active:
             break
         coming = past.again(drawing.horizon, chance)
-        future = _Future(scene, prospects, run_times, coming, RandomRunTimes(chance, drawing.together, run_times))
+        future = _Future(scene, coming, luck)
         while True:
             until = scene.now + round(STAGES[stage] * drawing.horizon * SECOND)
             found = drawing.player(scene.setting, Jobs(future.until(until)), until, active, goes_on)
@@ -167,43 +164,12 @@ def _count_ends(found: Starts, first: dict[int, Instant], cohorts: list[str], af
             after[job][rows[place - 1][1]] += 1
 
 
-class RandomRunTimes:
-    """The random run times of one future, with a number that each team's jobs share."""
-
-    def __init__(self, chance: Chance, together: float, run_times: RunTimes) -> None:
-        self._chance, self._run_times, self._together = chance, run_times, together
-        self._teams: dict[str, float] = {}
-
-    def seconds(self, team: str, prospect: Prospect) -> float:
-        """Return a total run time, in seconds. The number that the team's run times share drifts."""
-        shared = self._teams.get(team)
-        if shared is None:
-            known = self._run_times.shared(team, self._together)
-            shared = known.mean + known.deviation * self._normal()
-        part = _NORMAL.cdf(sqrt(self._together) * shared + sqrt(1.0 - self._together) * self._normal())
-        self._teams[team] = KEEPS * shared + GAINS * self._normal()
-        return prospect.draw(self._chance.random(), min(part, 1.0 - 1e-9))
-
-    def _normal(self) -> float:
-        return _NORMAL.inv_cdf(max(self._chance.random(), 1e-12))
-
-
 class _Future:
     """One random future: the run times of all jobs, and the arrivals."""
 
-    def __init__(
-        self,
-        scene: Scene,
-        prospects: Sequence[Prospect],
-        run_times: RunTimes,
-        arrivals: Iterator[Coming],
-        luck: RandomRunTimes,
-    ) -> None:
-        self._scene, self._run_times, self._arrivals, self._luck = scene, run_times, arrivals, luck
-        self._jobs = [
-            _job(job, scene.now, luck.seconds(job.request.team, prospect) if job.fixed is None else job.fixed)
-            for job, prospect in zip(scene.present, prospects, strict=True)
-        ]
+    def __init__(self, scene: Scene, arrivals: Iterator[Coming], luck: RandomRunTimes) -> None:
+        self._scene, self._arrivals, self._luck = scene, arrivals, luck
+        self._jobs = [_job(*pair, scene.now) for pair in zip(scene.present, luck.begin(), strict=True)]
         self._next = next(arrivals, None)
         self._number = 0
 
@@ -213,14 +179,14 @@ class _Future:
         while coming is not None and (at := start + round(coming.after * SECOND)) <= moment:
             workload = self._scene.newcomer(coming, self._number, at)
             if workload is not None:
-                seconds = self._luck.seconds(coming.request.team, self._run_times.prospect(coming.request))
+                seconds = self._luck.seconds(coming.request, coming.batch)
                 self._jobs.append(Job(workload, at, round(seconds * SECOND)))
             self._number += 1
             coming = self._next = next(self._arrivals, None)
         return self._jobs
 
 
-def _job(job: Present, now: Instant, seconds: float) -> Job:
+def _job(job: Present, seconds: float, now: Instant) -> Job:
     """Return a present job as a future begins with it. `seconds` is its total run time."""
     whole = max(round(seconds * SECOND), SECOND)
     if job.held is None:

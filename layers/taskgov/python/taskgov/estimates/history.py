@@ -101,7 +101,7 @@ def basis_of(history: History, queue: Queue, now: float) -> Basis:
     run_times = RunTimes([*history.runs, *queue.runs], now)
     comes = _come(history, queue.scene)
     past = Past(history.arrivals, now, history.measured)
-    return Basis(history, run_times, past, comes, _lacks(history, run_times.law(()).count, comes, now))
+    return Basis(history, run_times, past, comes, _lacks(history, run_times.count, comes, now))
 
 
 def _lacks(history: History, known: int, comes: int, now: float) -> str:

@@ -5,7 +5,13 @@ Times are seconds on any one clock, durations are seconds.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Group = tuple[str, ...]
+"""What similar jobs have in common."""
 
 
 class Chance(Protocol):
@@ -23,6 +29,28 @@ class Request(NamedTuple):
     gpus: int
     owner: str = ""
     limit: float | None = None
+
+
+def groups_of(request: Request) -> Iterator[Group]:
+    """Yield the groups of a job, narrowest first.
+
+    Example:
+        >>> list(groups_of(Request("a", 8)))
+        [('team', 'a', '8'), ('team', 'a'), ('gpus', '8'), ()]
+
+    """
+    if request.owner:
+        yield "owner", request.team, request.owner, str(request.gpus)
+        yield "owner", request.team, request.owner
+    yield "team", request.team, str(request.gpus)
+    yield "team", request.team
+    yield "gpus", str(request.gpus)
+    yield ()
+
+
+def narrowest(request: Request) -> Group:
+    """Return the narrowest group of a job."""
+    return next(groups_of(request))
 
 
 class Ran(NamedTuple):

@@ -1,6 +1,4 @@
-"""Draw how long a job will run, from the run times of similar jobs. Small groups borrow from wider ones.
-
-A *law* is the distribution of the run times of a group (`taskgov.estimates.survival`).
+"""The distribution of how long a job will run, from the run times of similar jobs. Small groups borrow from wider ones.
 
 | group, narrowest first | used if |
 | --- | --- |
@@ -8,65 +6,41 @@ A *law* is the distribution of the run times of a group (`taskgov.estimates.surv
 | team and GPUs; team | |
 | GPUs; everybody | |
 
-Each law takes the jobs that started last, until `LAST` of them have ended (team or owner, and GPUs) or `MORE` (wider
+Each group takes the jobs that started last, until `LAST` of them have ended (team or owner, and GPUs) or `MORE` (wider
 groups). Taking a number of ends, not of jobs, avoids a bias: most jobs of a recent burst still run, and those that have
 ended are the short ones.
 
-Weights: a wider group counts as `WIDER` jobs of the narrower one. A group without history therefore equals its wider
-group, and one with 60 jobs hardly uses it. For a job that already runs, each group counts only its jobs that reached
-the same age.
+A wider group counts as `WIDER` more jobs of the narrower one that reach each age (`taskgov.estimates.run_law`), without
+the jobs that narrower groups have already: counted twice, the longest of them would make the mean too long. A group
+without history therefore equals its wider group, and how long its oldest jobs run on is mostly taken from there.
 
-A vague prior (log-uniform from a minute to a week) has the weight `VAGUE` / (n * n + `VAGUE`), where n is the number of
-jobs in the law of everybody: two of three draws with 3 jobs, one of 180 with 60. An estimate from a handful of records
-is therefore never sharp.
+What is assumed without any history counts as `VAGUE` / n jobs beside the n jobs of everybody: 7 beside 3, 0.1 beside
+200. An estimate from a handful of records is therefore never sharp.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from math import inf, sqrt
-from typing import TYPE_CHECKING, Final
+from math import erfc, inf, sqrt
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.estimates.requests import sound
-from taskgov.estimates.shared_factor import Shared, shared_of
-from taskgov.estimates.survival import Law
+from taskgov.estimates.requests import groups_of, narrowest, sound
+from taskgov.estimates.run_law import NORMAL, SHORTEST, VAGUE_LAW, combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from taskgov.estimates.requests import Ran, Request
+    from taskgov.estimates.requests import Group, Ran, Request
+    from taskgov.estimates.run_law import RunLaw
 
-LAST: Final = 60
+LAST: Final = 150
 MORE: Final = 300
-WIDER: Final = 5.0
-VAGUE: Final = 20.0
-SHORTEST: Final = 60.0
-WEEK: Final = 7 * 86400.0
-NEXT: Final = 0.5
-"""Weight of a job that runs longer than all of a group. With 0 estimates are too early, with 1 too late."""
+WIDER: Final = 3.0
+VAGUE: Final = 60.0
 LONGEST: Final = 60 * 86400.0
 """Longest run time that is drawn, in seconds."""
-
-Group = tuple[str, ...]
-_EMPTY: Final = Law(())
-
-
-def groups_of(request: Request) -> Iterator[Group]:
-    """Yield the groups of a job, narrowest first.
-
-    Example:
-        >>> from taskgov.estimates.requests import Request
-        >>> list(groups_of(Request("a", 8)))
-        [('team', 'a', '8'), ('team', 'a'), ('gpus', '8'), ()]
-
-    """
-    if request.owner:
-        yield "owner", request.team, request.owner, str(request.gpus)
-        yield "owner", request.team, request.owner
-    yield "team", request.team, str(request.gpus)
-    yield "team", request.team
-    yield "gpus", str(request.gpus)
-    yield ()
+LEAST: Final = 1e-9
+"""No quantile is nearer to 1 than this."""
 
 
 def _ends_taken(group: Group) -> int:
@@ -75,91 +49,73 @@ def _ends_taken(group: Group) -> int:
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
 
 
-class Prospect:
-    """The distribution of one job's total run time, given its age: a mixture of laws."""
+class Prospect(NamedTuple):
+    """The distribution of one job's total run time, given its age."""
 
-    __slots__ = ("age", "laws", "limit")
+    law: RunLaw
+    age: float
+    """Seconds."""
+    limit: float
+    below: float
+    """The probability to run at most as long as its age; 0 if it has not started."""
 
-    def __init__(self, laws: list[tuple[float, Law]], age: float, limit: float | None) -> None:
-        """Take laws, narrowest first, each with its cumulative weight. The last weight is 1."""
-        self.laws, self.age, self.limit = laws, age, limit
-
-    def draw(self, which: float, part: float) -> float:
-        """Return a total run time in seconds, longer than the age. `which` and `part` are random numbers in [0, 1).
-
-        `which` selects the law, `part` the quantile in it. Beyond the end of a law, a wider one is used.
-        """
-        age, place = self.age, 0
-        while place < len(self.laws) - 1 and self.laws[place][0] <= which:
-            place += 1
-        seconds: float | None = None
-        for _, law in self.laws[place:]:
-            left = law.longer_than(age)
-            if left <= 0:
-                continue
-            target = left * (1.0 - part)
-            seconds = law.between(1.0 - target, age)
-            if seconds is not None:
-                break
-            rest = law.longer_than(law.last)
-            part, age = 1.0 - target / rest, max(age, law.last)
-        if seconds is None and age > 0:  # no known job ran longer: the longer it has run, the longer it will run
-            seconds = max(age, SHORTEST) / sqrt(max(1.0 - part, 1e-9))
-        elif seconds is None:
-            seconds = SHORTEST * (WEEK / SHORTEST) ** part
-        seconds = max(min(seconds, LONGEST), self.age + 1.0)
-        return seconds if self.limit is None else max(min(seconds, self.limit), self.age + 1.0)
+    def seconds(self, score: float) -> float:
+        """Return the total run time at a normal score, longer than the age, and within the limit if the age is."""
+        rest = max(0.5 * erfc(score / sqrt(2.0)), LEAST)
+        if self.below >= 1.0:  # no known job ran longer: the longer it has run, the longer it will run
+            found = max(self.age, SHORTEST) / sqrt(rest)
+        elif self.below > 0.0:
+            found = self.law.seconds(NORMAL.inv_cdf(max(1.0 - (1.0 - self.below) * rest, LEAST)))
+        else:
+            found = self.law.seconds(score)
+        return max(min(found, LONGEST, self.limit), self.age + 1.0)
 
 
 class RunTimes:
     """The laws of all groups of a history. Runs that are not plausible at `now` are left out."""
 
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
-        self._seen: dict[Group, list[tuple[float, bool]]] = {(): []}
+        """Take runs in any order."""
+        self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
+        self._of_group: dict[Group, list[int]] = {(): []}
         ended: Counter[Group] = Counter()
-        for ran in sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True):
+        for number, ran in enumerate(self._jobs):
             for group in groups_of(ran.request):
-                seen = self._seen.setdefault(group, [])
                 if ended[group] < _ends_taken(group):
-                    seen.append((ran.seconds, ran.ended))
+                    self._of_group.setdefault(group, []).append(number)
                     ended[group] += ran.ended
-        self._laws: dict[Group, Law] = {}
-        self._shared: dict[tuple[str, float], Shared] = {}
+        self._laws: dict[Group, RunLaw] = {}
 
-    def law(self, group: Group) -> Law:
-        """Return the law of a group. The law of an empty group has no steps."""
-        law = self._laws.get(group)
-        if law is None:
-            law = self._laws[group] = Law(self._seen.get(group, ()), next_one=NEXT)
-        return law
+    @property
+    def count(self) -> int:
+        """The number of jobs in the law of everybody."""
+        return len(self._of_group[()])
 
     def known(self, team: str) -> int:
         """Return the number of jobs in a team's law."""
-        return self.law(("team", team)).count
+        return len(self._of_group.get(("team", team), ()))
 
-    def shared(self, team: str, correlation: float) -> Shared:
-        """Return the distribution of the number that a team's run times share, given the jobs that it started last."""
-        found = self._shared.get((team, correlation))
-        if found is None:
-            group = "team", team
-            found = self._shared[team, correlation] = shared_of(self.law(group), self._seen.get(group, ()), correlation)
-        return found
+    def law(self, request: Request) -> RunLaw:
+        """Return the distribution of the run times of jobs like this one."""
+        group = narrowest(request)
+        law = self._laws.get(group)
+        if law is None:
+            law = self._laws[group] = self._combined(groups_of(request))
+        return law
+
+    def _combined(self, groups: Iterable[Group]) -> RunLaw:
+        levels, counted = [], set[int]()
+        for group in groups:
+            more = [number for number in self._of_group.get(group, ()) if number not in counted]
+            if more:
+                counted.update(more)
+                levels.append([(self._jobs[number].seconds, self._jobs[number].ended) for number in more])
+        law, strength = VAGUE_LAW, VAGUE / max(self.count, 1) ** 2
+        for seen in reversed(levels):
+            law, strength = combined(seen, law, strength), WIDER
+        return law
 
     def prospect(self, request: Request, age: float = 0.0) -> Prospect:
         """Return the distribution of a job's run time. `age`: seconds that it has run, 0 if it has not started."""
-        laws = [self.law(group) for group in groups_of(request)]
-        shares: list[float] = []
-        wider, counts, something = 1.0, 0.0, 0.0
-        for law in reversed(laws):
-            own = law.count * (law.longer_than(age) if age < law.last else 0.0)
-            shares.append(own / (own + counts * wider) if own else 0.0)
-            if not shares[1:]:
-                something = own * own / (own * own + VAGUE)
-            wider = (own + counts * wider) / (law.count + counts) if law.count + counts else 1.0
-            counts = WIDER
-        found, left = [], 1.0
-        for law, share in zip(laws, reversed(shares), strict=True):
-            if share:
-                left *= 1.0 - share
-                found.append((something * (1.0 - left), law))
-        return Prospect([*found, (1.0, _EMPTY)], age, request.limit)
+        law, limit = self.law(request), inf if request.limit is None else request.limit
+        return Prospect(law, age, limit, law.below(age) if age > 0 else 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappush
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from taskgov.estimates.flat.luck import seconds_of
+from taskgov.estimates.flat.luck import normal, seconds_of
 from taskgov.estimates.flat.standing import (
     DUE,
     LAST,
@@ -56,6 +56,7 @@ class Lots(NamedTuple):
 
     lasting: Lasting
     shared: list[float]
+    batch: list[int]
     """The number that the run times of each team share."""
     luck: list[int]
 
@@ -169,6 +170,14 @@ def admit(t: Terms, s: State, job: int, now: int) -> None:
 def run_of(s: State, lots: Lots, job: int) -> int:
     """Return the total run time of a job, in microseconds. It is drawn at the first start."""
     if s.run[job] < 0:
-        seconds = seconds_of(lots.lasting, s.prospect[job], lots.shared, lots.luck)
+        lasting, prospect = lots.lasting, s.prospect[job]
+        seconds = lasting.fixed[prospect]
+        if seconds < 0:
+            group = lasting.group[prospect]
+            same = lots.batch[group] == s.batch[job]
+            keeps, adds = (lasting.within, lasting.within_adds) if same else (lasting.between, lasting.between_adds)
+            lots.shared[group] = keeps * lots.shared[group] + adds * normal(lots.luck)
+            lots.batch[group] = s.batch[job]
+            seconds = seconds_of(lasting, prospect, lots.shared[group], lots.luck)
         s.run[job] = max(round(seconds * MICRO), MICRO)
     return s.run[job]

@@ -6,6 +6,7 @@ from heapq import heappop
 from math import exp
 from typing import TYPE_CHECKING, Final
 
+from taskgov.estimates.batches import NO_BATCH, new_batch
 from taskgov.estimates.flat.cycling import MICRO, Ends, Lots, begin, cycle, notice, run_of
 from taskgov.estimates.flat.luck import normal, not_below, uniform
 from taskgov.estimates.flat.standing import (
@@ -39,8 +40,8 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     `counts[SUSPICIOUS]` is 1 if jobs may preempt one another without end. The rest is then not simulated.
     """
     s = new_state(t, here, play.now)
-    shared = [lasting.mean[team] + lasting.deviation[team] * normal(luck) for team in range(len(lasting.mean))]
-    lots = Lots(lasting, shared, luck)
+    shared = [normal(luck) for _ in range(lasting.groups)]
+    lots = Lots(lasting, shared, [NO_BATCH] * lasting.groups, luck)
     factor = exp(came.spread * normal(luck))
     ends: Ends = []
     block, edge = 0, play.now
@@ -108,15 +109,18 @@ def again(s: State, came: Came, block: int, start: int, factor: float, luck: lis
     while place < len(came.at) and came.at[place] < source + came.block:
         times, request = int(factor + uniform(luck)), came.request[place]
         if came.kind[request] != NOBODY:
+            at = start + int((came.at[place] - source) * MICRO)
+            batch = new_batch(block, came.batch[place], len(came.at))
             for _ in range(times):
-                add(s, came.kind[request], came.prospect[request], start + int((came.at[place] - source) * MICRO))
+                add(s, came.kind[request], came.prospect[request], at, batch)
         place += 1
 
 
-def add(s: State, kind: int, prospect: int, at: int) -> None:
+def add(s: State, kind: int, prospect: int, at: int, batch: int) -> None:
     """Add a job that arrives at a given time."""
     s.kind.append(kind)
     s.prospect.append(prospect)
+    s.batch.append(batch)
     s.came.append(at)
     s.place.append(len(s.place))
     s.number.append(0)
@@ -149,6 +153,7 @@ def lists(t: Terms, here: Here, now: int) -> State:
     return State(
         kind=list(here.kind),
         prospect=list(here.prospect),
+        batch=list(here.batch),
         came=[now] * jobs,
         place=list(here.place),
         run=[-1] * jobs,

@@ -28,6 +28,7 @@ class State(NamedTuple):
 
     kind: list[int]
     prospect: list[int]
+    batch: list[int]
     came: list[int]
     place: list[int]
     """Rank by UID."""

@@ -48,38 +48,33 @@ class Here(NamedTuple):
     since: Sequence[int]
     """When it was admitted, in microseconds; -1 if it waits."""
     watched: Sequence[int]
+    batch: Sequence[int]
 
 
 class Lasting(NamedTuple):
-    """The laws of run times, concatenated, and the prospects that mix them."""
+    """The laws of run times, concatenated, and the prospects."""
 
-    first: Sequence[int]
-    """Where each law begins; one more at the end."""
     times: Sequence[float]
-    gone: Sequence[float]
-    job_part: Sequence[float]
-    """The weight of one job in each step."""
-    last: Sequence[float]
-    """The longest known time of each law."""
-    mix: Sequence[int]
-    """Where the laws of each prospect begin; one more at the end."""
-    weight: Sequence[float]
-    """Cumulative weights; the last is 1."""
+    """`POINTS` seconds of each law."""
     law: Sequence[int]
+    """The law of each prospect."""
     age: Sequence[float]
     limit: Sequence[float]
     fixed: Sequence[float]
     """The run time if it is known; otherwise -1."""
-    team: Sequence[int]
-    mean: Sequence[float]
-    """Mean and standard deviation of the number that each team's run times share."""
-    deviation: Sequence[float]
+    below: Sequence[float]
+    """The probability of a run time up to the age."""
+    group: Sequence[int]
+    groups: int
+    """Number of groups, each with a number that its run times share."""
     shared: float
-    """The shared and the individual part of run times within a team, on the normal scale."""
+    """The shared and the individual part of run times within a group, on the normal scale."""
     own: float
-    keeps: float
-    """What remains of the shared number from one start of the team to the next, and what is added to it."""
-    gains: float
+    within: float
+    """What remains of the shared number at a start of the same batch, and what is added to it; of another batch."""
+    within_adds: float
+    between: float
+    between_adds: float
 
 
 class Came(NamedTuple):
@@ -88,6 +83,7 @@ class Came(NamedTuple):
     at: Sequence[float]
     request: Sequence[int]
     """The request of each arrival: an index of `kind` and `prospect`."""
+    batch: Sequence[int]
     kind: Sequence[int]
     """-1 if it cannot arrive again."""
     prospect: Sequence[int]

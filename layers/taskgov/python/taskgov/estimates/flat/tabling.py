@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.arrivals import BLOCK, SPREAD, Coming
+from taskgov.estimates.batches import BETWEEN, BETWEEN_ADDS, WITHIN, WITHIN_ADDS, batches
 from taskgov.estimates.flat.tables import Came, Here, Lasting, Terms
-from taskgov.estimates.shared_factor import GAINS, KEEPS
+from taskgov.estimates.requests import narrowest
 from taskgov.futures import Job, Jobs, accepts
 from taskgov.futures.counting import Count
 from taskgov.scheduling.config import Strategy
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.arrivals import Past
     from taskgov.estimates.queue_now import Scene
-    from taskgov.estimates.requests import Request
+    from taskgov.estimates.requests import Group, Request
     from taskgov.estimates.run_times import Prospect, RunTimes
     from taskgov.futures.queues import Kind, Queue, Tree
 
@@ -146,14 +147,15 @@ def _flat(
     own = [(rank, index) for rank, index in enumerate(jobs.index) if index < there and kind_of[index] in number]
     asked = frozenset(watched)
     by_uid = {rank: place for place, (_, rank) in enumerate(sorted((jobs.uid_place[rank], rank) for rank, _ in own))}
-    held = [scene.present[index].held for _, index in own]
+    present = [scene.present[index] for _, index in own]
     here = Here(
         kind=[number[kind_of[index]] for _, index in own],
         prospect=[],
-        created=[scene.present[index].workload.created for _, index in own],
+        created=[job.workload.created for job in present],
         place=[by_uid[rank] for rank, _ in own],
-        since=[-1 if hold is None else hold.since for hold in held],
+        since=[-1 if job.held is None else job.held.since for job in present],
         watched=[int(index in asked) for _, index in own],
+        batch=batches([(narrowest(job.request), job.workload.created / SECOND) for job in present]),
     )
     return Flat(
         terms,
@@ -180,18 +182,14 @@ class Lasted:
         self.run_times, self.together = run_times, together
         self.rows: dict[tuple[Request, float, float | None], int] = {}
         self.laws: dict[int, int] = {}
-        self.first, self.mix = [0], [0]
         self.times: list[float] = []
-        self.gone: list[float] = []
-        self.job_part: list[float] = []
-        self.last: list[float] = []
-        self.weight: list[float] = []
         self.law: list[int] = []
         self.age: list[float] = []
         self.limit: list[float] = []
         self.fixed: list[float] = []
-        self.team: list[int] = []
-        self.teams: dict[str, int] = {}
+        self.below: list[float] = []
+        self.group: list[int] = []
+        self.groups: dict[Group, int] = {}
 
     def row(self, request: Request, ran: float, fixed: float | None) -> int:
         """Return the index of a prospect."""
@@ -203,46 +201,34 @@ class Lasted:
         return found
 
     def _add(self, request: Request, prospect: Prospect, fixed: float) -> None:
-        for weight, law in prospect.laws:
-            place = self.laws.get(id(law))
-            if place is None:
-                place = self.laws[id(law)] = len(self.last)
-                times, gone, job_part = law.steps()
-                self.times += times
-                self.gone += gone
-                self.job_part += job_part
-                self.first.append(len(self.times))
-                self.last.append(law.last)
-            self.weight.append(weight)
-            self.law.append(place)
-        self.mix.append(len(self.law))
+        place = self.laws.get(id(prospect.law))
+        if place is None:
+            place = self.laws[id(prospect.law)] = len(self.laws)
+            self.times += prospect.law.times
+        self.law.append(place)
         self.age.append(prospect.age)
-        self.limit.append(inf if prospect.limit is None else prospect.limit)
+        self.limit.append(prospect.limit)
         self.fixed.append(fixed)
-        self.team.append(self.teams.setdefault(request.team, len(self.teams)))
+        self.below.append(prospect.below)
+        self.group.append(self.groups.setdefault(narrowest(request), len(self.groups)))
 
     def lasting(self) -> Lasting:
         """Return the tables."""
-        shared = [self.run_times.shared(team, self.together) for team in self.teams]
         return Lasting(
-            self.first,
             self.times,
-            self.gone,
-            self.job_part,
-            self.last,
-            self.mix,
-            self.weight,
             self.law,
             self.age,
             self.limit,
             self.fixed,
-            self.team,
-            [of_team.mean for of_team in shared],
-            [of_team.deviation for of_team in shared],
+            self.below,
+            self.group,
+            len(self.groups),
             sqrt(self.together),
             sqrt(1 - self.together),
-            KEEPS,
-            GAINS,
+            WITHIN,
+            WITHIN_ADDS,
+            BETWEEN,
+            BETWEEN_ADDS,
         )
 
 
@@ -256,5 +242,13 @@ def came_of(tree: Flat, past: Past, horizon: float, prospects: Mapping[Request, 
         start += BLOCK
     kinds = [tree.kinds.get(request, -1) for request in past.requests]
     return Came(
-        at, request, kinds, [prospects.get(request, 0) for request in past.requests], first, source, BLOCK, SPREAD
+        at,
+        request,
+        past.batches,
+        kinds,
+        [prospects.get(request, 0) for request in past.requests],
+        first,
+        source,
+        BLOCK,
+        SPREAD,
     )

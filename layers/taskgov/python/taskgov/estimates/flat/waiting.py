@@ -29,7 +29,7 @@ CHUNK: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Futures:
-    """How futures are drawn: number, length in seconds, and correlation of a team's run times."""
+    """How futures are drawn: number, length in seconds, and correlation of the run times of a batch."""
 
     count: int
     horizon: float

@@ -1,0 +1,62 @@
+"""What the run times of the jobs of an experiment have in common in a future.
+
+Teams submit experiments: many jobs of the same size, one right after the other, that tend to be long or short together.
+Jobs of one group (team, owner if known, and GPUs) that are submitted at most `GAP` apart form a *batch*.
+
+A run time is a quantile of the job's distribution, whose normal score is `sqrt(c) * shared + sqrt(1 - c) * own` (a
+Gaussian copula with the correlation c). The number `own` is independent for each job. The number `shared` of a group
+drifts from start to start (an autoregressive process): within a batch it keeps the part `WITHIN` of its value, from
+batch to batch the part `BETWEEN`. Both are standard normal, so correlation changes no single run time. What the latest
+jobs of a group show is in the distribution of its run times already (`taskgov.estimates.run_times`).
+
+On Philly (first half), the scores of two jobs of a team and the same number of GPUs have a correlation of 0.59 if they
+were submitted within a minute, 0.35 within 5 to 30 minutes, 0.13 within 2 to 6 hours, and 0.05 within 6 to 24 hours; of
+jobs with other numbers of GPUs, 0.27 within a minute and none later.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from taskgov.estimates.requests import Group
+
+TOGETHER: Final = 0.6
+"""Correlation of two run times of a batch that start one after the other."""
+GAP: Final = 60.0
+"""Seconds between two submissions of a batch, at most."""
+WITHIN: Final = 0.995
+BETWEEN: Final = 0.8
+WITHIN_ADDS: Final = sqrt(1.0 - WITHIN * WITHIN)
+"""The standard deviation of what is added."""
+BETWEEN_ADDS: Final = sqrt(1.0 - BETWEEN * BETWEEN)
+NO_BATCH: Final = -1
+
+
+def batches(jobs: Sequence[tuple[Group, float]]) -> list[int]:
+    """Return the batch of each job, given its group and when it was submitted, in seconds: a number from 0.
+
+    Example:
+        >>> batches([(("a",), 0), (("b",), 30), (("a",), 60), (("a",), 121)])
+        [0, 1, 0, 3]
+
+    """
+    found = [NO_BATCH] * len(jobs)
+    last: dict[Group, int] = {}
+    for place in sorted(range(len(jobs)), key=lambda place: jobs[place][1]):
+        group, at = jobs[place]
+        before = last.get(group)
+        found[place] = place if before is None or at - jobs[before][1] > GAP else found[before]
+        last[group] = place
+    return found
+
+
+def new_batch(block: int, batch: int, arrivals: int) -> int:
+    """Return the batch of copies of past arrivals in a block of a future (from 0), different from those present.
+
+    `batch` is that of the copied ones, below `arrivals`.
+    """
+    return NO_BATCH - 1 - block * arrivals - batch
