@@ -126,7 +126,7 @@ def table(title: str, kept: Sequence[Kept], first: float, cpu: str) -> Iterator[
     yield ""
     yield f"{found.beyond} beyond the horizon; {found.open} whose nine of ten is neither over nor hit"
     for team, own in by_team([one.scored for one in sides[0]], LEAST).items():
-        yield f"{team}: {own.number:,} estimates, P50 covers {own.half:.0%}, P90 covers {own.nine:.0%}"
+        yield f"{team}: {own.number:,} estimates, P50 covers {_percent(own.half)}, P90 covers {_percent(own.nine)}"
 
 
 AIMS: Final = (
@@ -145,7 +145,7 @@ def _cells(side: Sequence[Given]) -> list[str]:
     scored = [one.scored for one in side]
     total, teams = score(scored), by_team(scored, LEAST)
     own, best = errors(side)
-    worst = min(teams, key=lambda team: teams[team].nine, default="")
+    worst = min((team for team in teams if isfinite(teams[team].nine)), key=lambda team: teams[team].nine, default="")
     return [
         f"{total.half:.0%}",
         f"{total.nine:.0%}",
@@ -156,6 +156,11 @@ def _cells(side: Sequence[Given]) -> list[str]:
         f"{own / best:.2f}" if best else "n/a",
         f"{total.spread:.1f}",
     ]
+
+
+def _percent(part: float) -> str:
+    """Return a part as text. All estimates of a team can be beyond the horizon: none of them is right or wrong."""
+    return f"{part:.0%}" if isfinite(part) else "n/a"
 
 
 def errors(side: Sequence[Given]) -> tuple[float, float]:

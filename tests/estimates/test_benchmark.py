@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 from copy import copy
+from math import inf
 from typing import TYPE_CHECKING
 
 import pytest
@@ -109,6 +110,14 @@ def test_the_error_stands_beside_that_of_the_best_baseline() -> None:
     own, best = errors(given_of([kept(1000.0 * place, 500.0) for place in range(10)], correct=False))
     assert own == pytest.approx(abs(600 * 0.7 - 500))
     assert best == 0.0
+
+
+def test_a_team_whose_jobs_all_start_beyond_the_horizon_is_not_the_worst() -> None:
+    beyond = [kept(1000.0 * place, 500.0, inf, team="0") for place in range(100)]
+    late = [kept(1000.0 * place, 6000.0 if place < 20 else 500.0) for place in range(100)]
+    rows = list(table("6 GPUs", [*beyond, *late], 0.0, "1 s"))
+    assert rows[4].endswith("| 80% (a) |")
+    assert "0: 100 estimates, P50 covers n/a, P90 covers n/a" in rows
 
 
 def test_the_futures_of_a_full_queue_are_timed(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
