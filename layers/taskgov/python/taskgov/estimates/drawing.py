@@ -1,7 +1,7 @@
 """Simulate when a job starts in many futures of the queue. Each future has its own run times and arrivals.
 
-Within a future the run times of a team are correlated (`TOGETHER`), because a team runs one experiment many times. What
-its latest jobs show about this is used (`taskgov.estimates.shared_factor`).
+Within a future the run times of jobs that are submitted together are correlated (`taskgov.estimates.batches`),
+because a team runs one experiment many times.
 """
 
 from __future__ import annotations
