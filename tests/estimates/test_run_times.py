@@ -158,6 +158,13 @@ def test_only_the_last_jobs_of_a_group_count() -> None:
     assert law.below(999) < 0.1  # almost none of 10 seconds
 
 
+def test_a_single_end_says_little_however_many_jobs_run() -> None:
+    young = [ran(100.0, started=1.0, ended=False) for _ in range(60)]
+    found = draws(RunTimes([*young, ran(500_000.0)]), A)
+    assert found[30] < 20_000
+    assert found[270] > 100_000
+
+
 def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> None:
     mine = [(float(seconds), True) for seconds in (10, 20, 5000)]
     others = [(float(seconds), seconds < 400) for seconds in range(100, 500, 10)]
@@ -165,7 +172,7 @@ def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> Non
     alone = combined(mine, VAGUE_LAW, VAGUE / 3**2)
     assert RunTimes(history).law(A).times == alone.times
     history += [ran(seconds, Request("a", 8), ended=ended) for seconds, ended in others]
-    wider = combined(others, VAGUE_LAW, VAGUE / 43**2)
+    wider = combined(others, VAGUE_LAW, VAGUE / 33**2)  # so many ended
     assert RunTimes(history).law(A).times == combined(mine, wider, WIDER).times
 
 

@@ -14,8 +14,8 @@ A wider group counts as `WIDER` more jobs of the narrower one that reach each ag
 the jobs that narrower groups have already: counted twice, the longest of them would make the mean too long. A group
 without history therefore equals its wider group, and how long its oldest jobs run on is mostly taken from there.
 
-What is assumed without any history counts as `VAGUE` / n jobs beside the n jobs of everybody: 7 beside 3, 0.1 beside
-200. An estimate from a handful of records is therefore never sharp.
+What is assumed without any history counts as `VAGUE` / n ** 2 more jobs, where n jobs of everybody have ended: 6.7 jobs
+beside 3, 0.0015 beside 200. An estimate from a handful of ends is therefore never sharp, however many jobs run.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class RunTimes:
                 if ended[group] < _ends_taken(group):
                     self._of_group.setdefault(group, []).append(number)
                     ended[group] += ran.ended
+        self._ended = ended[()]
         self._laws: dict[Group, RunLaw] = {}
 
     @property
@@ -110,7 +111,7 @@ class RunTimes:
             if more:
                 counted.update(more)
                 levels.append([(self._jobs[number].seconds, self._jobs[number].ended) for number in more])
-        law, strength = VAGUE_LAW, VAGUE / max(self.count, 1) ** 2
+        law, strength = VAGUE_LAW, VAGUE / max(self._ended, 1) ** 2
         for seen in reversed(levels):
             law, strength = combined(seen, law, strength), WIDER
         return law
