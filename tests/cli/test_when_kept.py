@@ -56,17 +56,22 @@ def world() -> Iterator[World]:
         yield made
 
 
-def keep(world: World, *, calibrated: bool = True, ago: timedelta = timedelta(minutes=2)) -> KeptEstimates:
+def keep(
+    world: World, *, calibrated: bool = True, ago: timedelta = timedelta(minutes=2), futures: int = 100
+) -> KeptEstimates:
     """Keep estimates as `estimate_starts` does."""
     made = (world.clock.now - ago).replace(microsecond=0)
     seconds = int(made.timestamp())
-    after = (Before(uid_of(world, "b-runs"), "team-b", 60), Before(uid_of(world, "a-runs"), "team-a", 40))
+    after = (
+        Before(uid_of(world, "b-runs"), "team-b", futures * 3 // 5),
+        Before(uid_of(world, "a-runs"), "team-a", futures * 2 // 5),
+    )
     kept = KeptEstimates(
         at=made,
         estimated_at=made,
         futures=100,
         waiting=(
-            Waiting(uid_of(world, "a-waits"), "team-a", made, 1800.0, 3600.0, 7200.0, calibrated, after),
+            Waiting(uid_of(world, "a-waits"), "team-a", made, 1800.0, 3600.0, 7200.0, calibrated, after, futures),
             Waiting(uid_of(world, "b-waits"), "team-b", made, 60.0, 120.0, None, calibrated, after),
         ),
         waits=2,
@@ -116,6 +121,13 @@ def test_a_lead_reads_the_kept_estimate_what_it_waits_for_and_how_good_such_were
     assert "last 100 estimates for team-a: 52 % had started by the median estimate, 91 % by the 90 % estimate" in shown
     found = data("when", MINE, *LIVE)
     assert (found["kept"], found["calibrated"], found["futures"]) == (True, True, 100)
+
+
+def test_an_estimate_says_how_many_futures_it_is_from(world: World, lead: str) -> None:
+    keep(world, futures=25)
+    shown = text("when", MINE, *LIVE)
+    assert "of 25 futures, it starts in 15 when team-b/b-runs ends, in 10 when team-a/a-runs ends" in shown
+    assert "Of 25 futures of the queue, half start it by" in shown
 
 
 def test_a_member_reads_the_own_team_and_nothing_of_others(world: World, member: str) -> None:

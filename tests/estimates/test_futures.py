@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from math import inf
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskgov.estimates.arrivals import BLOCK, DAY, Past
-from taskgov.estimates.drawing import GIVE_UP, Drawing, fast, waits_of, waits_together
+from taskgov.estimates.drawing import Drawing, fast, waits_of, waits_together
+from taskgov.estimates.enough import FEW, FEWEST, LATE, is_enough
+from taskgov.estimates.flat import playing
 from taskgov.estimates.quantiles import estimate_of
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
@@ -35,6 +38,12 @@ def one_ahead(ran: float = 100.0, *, fixed: float | None = None) -> Scene:
     runs = Present(workload("runs", 0.0), Request(TEAM, 1), held(now - ran), ran, fixed)
     waits = Present(workload("waits", now), Request(TEAM, 1))
     return Scene(round(now * SECOND), setting(1), (runs, waits), newcomer)
+
+
+def flat(scene: Scene) -> Scene:
+    """Return the same queue with fair sharing, so that its futures are played on plain numbers."""
+    config = replace(scene.setting.config, fair_sharing=True)
+    return replace(scene, setting=replace(scene.setting, config=config))
 
 
 def history(seconds: list[float], team: str = TEAM) -> RunTimes:
@@ -82,7 +91,44 @@ def test_the_same_seed_gives_the_same_waits() -> None:
 
 def test_who_cannot_start_within_the_horizon_is_given_no_moment_and_costs_few_futures() -> None:
     scene = one_ahead(fixed=9e6)
-    assert waits_of(scene, 1, history([9.0]), NOBODY, chance(), Drawing(100)) == [inf] * GIVE_UP
+    assert waits_of(scene, 1, history([9.0]), NOBODY, chance(), Drawing(100)) == [inf] * FEWEST
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+@pytest.mark.parametrize(("ends_after", "futures"), [(600.0, 60), (LATE - 1.0, 60), (LATE + 1.0, FEW)])
+def test_jobs_that_start_late_need_few_futures(ends_after: float, futures: int, *, is_flat: bool) -> None:
+    scene = one_ahead(fixed=ends_after + 100.0)
+    found = waits_together(flat(scene) if is_flat else scene, [1], history([9.0]), NOBODY, chance(), Drawing(60))
+    assert found.waits == {1: [ends_after] * futures}
+    assert found.after == {1: {0: futures}}
+
+
+@pytest.mark.parametrize(("endless", "futures"), [(5, 32), (3, 40)])
+def test_futures_in_which_jobs_may_preempt_one_another_without_end_are_left_out_if_they_are_few(
+    endless: int, futures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, numbers = playing.many, count()
+
+    def many(*tables: Any) -> None:
+        played(*tables)
+        *_, asked, first, _ = tables
+        for place in range(0, len(first), len(asked)):
+            if next(numbers) % endless == 0:
+                first[place : place + len(asked)] = [playing.ENDLESS] * len(asked)
+
+    monkeypatch.setattr(playing, "many", many)
+    found = waits_together(flat(one_ahead(fixed=400.0)), [1], history([9.0]), NOBODY, chance(), Drawing(40))
+    assert found.waits == {1: [300.0] * futures}
+
+
+@given(st.lists(st.sampled_from([60.0, LATE, inf]), min_size=FEWEST, max_size=FEW + 3))
+def test_a_job_needs_no_more_futures_once_its_median_is_late_or_it_never_starts(waits: list[float]) -> None:
+    middle = sorted(waits)[len(waits) // 2]
+    if len(waits) >= FEW and len(waits) % 2:
+        assert is_enough(waits) == (middle >= LATE)
+    if len(waits) < FEW:
+        assert is_enough(waits) == (min(waits) == inf)
+    assert not is_enough(waits[: FEWEST - 1])
 
 
 @given(st.integers(0, 10**6))

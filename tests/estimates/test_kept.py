@@ -54,6 +54,7 @@ waitings = st.builds(
     *[st.one_of(st.none(), st.integers(0, 10**6).map(float))] * 3,
     st.booleans(),
     st.lists(st.builds(Before, names, names, st.integers(1, 100)), max_size=2).map(tuple),
+    st.integers(0, 100),
 )
 outcomes = st.builds(Kept, names, names, times, estimates, estimates, st.one_of(st.none(), times), st.booleans())
 
@@ -65,6 +66,14 @@ def test_what_is_kept_is_read_as_it_was_written(waiting: list[Waiting], some: li
     )
     assert KeptEstimates.from_bytes(kept.to_bytes()) == kept
     assert kept.to_bytes() == kept.to_bytes()
+
+
+def test_a_document_without_numbers_of_futures_is_read() -> None:
+    document = json.loads(gzip.decompress(kept_of(OPEN).to_bytes()))
+    document["waiting"] = [row[:-1] for row in document["waiting"]]
+    found = KeptEstimates.from_bytes(gzip.compress(json.dumps(document).encode()))
+    assert found == kept_of(OPEN)
+    assert [waiting.futures for waiting in found.waiting] == [0]
 
 
 def test_a_part_that_is_not_known_is_no_number() -> None:

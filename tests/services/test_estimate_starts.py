@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 ML = "ml-cluster"
 
 
@@ -291,6 +292,18 @@ def test_without_time_there_are_no_estimates(looked: Looked) -> None:
     assert result.estimated == 0
     played = f"{result.futures} futures were played"
     assert result.notes == (f"no estimates: {played} in the time there is, and it takes 20",)
+
+
+def test_a_job_that_waits_for_a_day_needs_fewer_futures_and_no_more_time() -> None:
+    weeks = [
+        attempt(f"past-{n}", at := NOON - timedelta(hours=6 * n, days=8), at + timedelta(days=4 + n % 4))
+        for n in range(60)
+    ]
+    looked = Looked().record(weeks, days=60)
+    assert looked.look() == EstimateStartsResult(waiting=1, estimated=1, futures=25)
+    (waiting,) = looked.kept.waiting
+    assert (waiting.half or 0) > DAY.total_seconds()
+    assert waiting.futures == sum(before.futures for before in waiting.after) == 25
 
 
 def test_estimates_that_cannot_be_read_are_reported_and_begun_anew(looked: Looked) -> None:

@@ -132,6 +132,8 @@ def _holding(holders: Sequence[Holder]) -> Iterator[str]:
 
 def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstimates, known: Snapshot) -> StartEstimate:
     """Return the answer with an estimate that is kept."""
+    uids = _uids(found.workload, known)
+    waiting = next((waiting for waiting in kept.waiting if waiting.uid in uids), None)
     return replace(
         found,
         made_at=start.made,
@@ -140,8 +142,8 @@ def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstima
         nine_of_ten_by=start.nine_of_ten_by,
         no_earlier_than=start.no_earlier_than,
         calibrated=start.calibrated,
-        futures=kept.futures,
-        waits_for=_named(_after(kept, found.workload, known), known),
+        futures=(waiting.futures if waiting else 0) or kept.futures,
+        waits_for=_named(waiting.after if waiting else (), known),
         record=score_words(kept.scores.get(team), team),
         notes=kept.notes,
     )
@@ -232,16 +234,10 @@ def computed(
         nine_of_ten_by=_moment(known.taken_at, said.nine),
         no_earlier_than=_moment(known.taken_at, early) or known.taken_at + timedelta(seconds=HORIZON),
         calibrated=calibrated,
-        futures=drawn.futures,
+        futures=len(waits),
         waits_for=_named(tuple(Before(queue.uids[job], teams[job], number) for job, number in ends), known),
         record=score_words(score, explained.team) if kept else "",
     )
-
-
-def _after(kept: KeptEstimates, shown: str, known: Snapshot) -> tuple[Before, ...]:
-    """Return whose end the start of a workload comes after, by the estimate that is kept of it."""
-    uids = _uids(shown, known)
-    return next((waiting.after for waiting in kept.waiting if waiting.uid in uids), ())
 
 
 def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float) -> tuple[Estimate, bool]:

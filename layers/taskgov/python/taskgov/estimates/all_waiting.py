@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from math import inf
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates import drawing, looks
+from taskgov.estimates.enough import is_enough
 from taskgov.estimates.kept import Before
 from taskgov.estimates.quantiles import estimate_of, quantile
 from taskgov.futures import Job, Jobs, accepts
@@ -92,15 +92,11 @@ def draw_all(
         drawing.Drawing(count, player=drawing.fast),
         goes_on,
     )
-    if found.futures < drawing.GIVE_UP or (found.futures < LEAST_FUTURES and _any_starts(found)):
+    if any(len(waits) < LEAST_FUTURES and not is_enough(waits) for waits in found.waits.values()):
         lacks = f"{found.futures} futures were played in the time there is, and it takes {LEAST_FUTURES}"
         return looks.Drawing(futures=found.futures, waits=len(watched), notes=(f"no estimates: {lacks}",))
     drawn = tuple(_drawn(queue, found, place) for place in watched[:MOST_WAITING])
     return looks.Drawing(drawn, found.futures, len(watched), tuple(notes))
-
-
-def _any_starts(found: Together) -> bool:
-    return any(waits[0] < inf for waits in found.waits.values())
 
 
 def _too_much(scene: Scene) -> str:
@@ -115,4 +111,4 @@ def _drawn(queue: Queue, found: Together, place: int) -> looks.Drawn:
     ends = found.after[place].most_common(MOST_BEFORE)
     before = (Before(queue.uids[job], queue.scene.present[job].request.team, futures) for job, futures in ends)
     team = queue.scene.present[place].request.team
-    return looks.Drawn(queue.uids[place], team, quantile(waits, EARLY), estimate_of(waits), tuple(before))
+    return looks.Drawn(queue.uids[place], team, quantile(waits, EARLY), estimate_of(waits), len(waits), tuple(before))

@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from taskgov.estimates.batches import TOGETHER
+from taskgov.estimates.enough import CHECKS, is_enough
 from taskgov.estimates.flat.waiting import Futures, flat_waits
 from taskgov.estimates.random_run_times import RandomRunTimes
 from taskgov.futures import Job, Jobs, replay
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 HORIZON: Final = 7 * 86400.0
 """Length of a future, in seconds. A start beyond it counts as infinite."""
-GIVE_UP: Final = 12
-"""A job that starts in none of this many first futures is not simulated further."""
 STAGES: Final = (1 / 56, 1 / 14, 1 / 4, 1.0)
 """Parts of the horizon up to which a future is replayed, one after the other, until the job has started."""
 
@@ -86,7 +85,8 @@ class Together(NamedTuple):
     """The results of one set of futures for many jobs of a scene, by index."""
 
     waits: dict[int, list[float]]
-    """The waits of each job, one for each future, in seconds from now, sorted; infinite beyond the horizon."""
+    """The waits of each job, one for each future that watched it, in seconds from now, sorted; infinite beyond the
+    horizon."""
     after: dict[int, Counter[int]]
     """For each job, the present job of its cohort that ends last before its start, and in how many futures."""
     futures: int
@@ -104,11 +104,10 @@ def waits_together(
     """Return the waits of many jobs from one set of futures: up to `count`, while `goes_on` returns true.
 
     One future of a long queue may take minutes, so the time ends a future too; one that is cut short is left out.
-    A job that starts in none of the first `GIVE_UP` futures is no longer watched. Otherwise every future would have to
-    be replayed to the horizon.
+    Jobs that start late have fewer waits than there are futures (`taskgov.estimates.enough`).
     """
     if drawing.player is fast:
-        futures = Futures(drawing.count, drawing.horizon, drawing.together, GIVE_UP)
+        futures = Futures(drawing.count, drawing.horizon, drawing.together)
         found_flat = flat_waits(scene, watched, past, chance, futures, run_times, goes_on)
         if found_flat is not None:
             return Together(found_flat.of_job, found_flat.after, found_flat.futures)
@@ -116,9 +115,10 @@ def waits_together(
     waits: dict[int, list[float]] = {job: [] for job in watched}
     after: dict[int, Counter[int]] = {job: Counter() for job in watched}
     cohorts = _cohorts(scene)
-    number = stage = 0
+    number, stage, active = 0, 0, tuple(watched)
     while number < drawing.count and goes_on():
-        active = tuple(job for job, seen in waits.items() if len(seen) < GIVE_UP or min(seen) < inf)
+        if number in CHECKS:
+            active = tuple(job for job in active if not is_enough(waits[job]))
         if not active:
             break
         coming = past.again(drawing.horizon, chance)
@@ -138,8 +138,7 @@ def waits_together(
             waits[job].append((first[job] - scene.now) / SECOND if job in first else inf)
         _count_ends(found, {job: first[job] for job in active if job in first}, cohorts, after)
         number += 1
-    whole = {job: sorted([*seen, *[inf] * (number - len(seen))]) for job, seen in waits.items()}
-    return Together(whole, after, number)
+    return Together({job: sorted(seen) for job, seen in waits.items()}, after, number)
 
 
 def _cohorts(scene: Scene) -> list[str]:

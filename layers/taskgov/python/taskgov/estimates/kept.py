@@ -50,6 +50,8 @@ class Waiting:
     calibrated: bool
     """Whether it was corrected by the outcomes of earlier estimates, if enough were known."""
     after: tuple[Before, ...] = ()
+    futures: int = 0
+    """How many futures simulated it; 0 in older documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +194,14 @@ def _estimate(half: Any, nine: Any) -> Estimate:
 def _waiting_row(waiting: Waiting) -> list[Any]:
     lengths = (None if value is None else round(value) for value in (waiting.early, waiting.half, waiting.nine))
     before = [list(before) for before in waiting.after]
-    return [waiting.uid, waiting.team, _seconds(waiting.made), *lengths, waiting.calibrated, before]
+    return [waiting.uid, waiting.team, _seconds(waiting.made), *lengths, waiting.calibrated, before, waiting.futures]
 
 
 def _waiting_of(row: list[Any]) -> Waiting:
-    uid, team, made, early, half, nine, calibrated, before = row
+    uid, team, made, early, half, nine, calibrated, before, *futures = row
     after = tuple(Before(str(other), str(its), int(futures)) for other, its, futures in before)
     lengths = (_length(early), _length(half), _length(nine))
-    return Waiting(str(uid), str(team), _moment(made), *lengths, bool(calibrated), after)
+    return Waiting(str(uid), str(team), _moment(made), *lengths, bool(calibrated), after, *map(int, futures))
 
 
 def _kept_row(kept: Kept) -> list[Any]:

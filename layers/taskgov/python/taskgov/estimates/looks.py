@@ -60,6 +60,8 @@ class Drawn(NamedTuple):
     team: str
     early: float
     raw: Estimate
+    futures: int = 0
+    """How many futures simulated it."""
     after: tuple[Before, ...] = ()
 
 
@@ -136,7 +138,7 @@ def _settled(kept: Kept, seen: Seen) -> Kept:
 def _waiting(drawn: Drawn, moved: Correction, at: datetime) -> Waiting:
     given = moved.of(drawn.raw)
     early, half, nine = map(_length, (min(drawn.early, given.half), *given))
-    return Waiting(drawn.uid, drawn.team, at, early, half, nine, moved.calibrated, drawn.after)
+    return Waiting(drawn.uid, drawn.team, at, early, half, nine, moved.calibrated, drawn.after, drawn.futures)
 
 
 def _length(seconds: float) -> float | None:

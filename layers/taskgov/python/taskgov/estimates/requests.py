@@ -5,6 +5,7 @@ Times are seconds on any one clock, durations are seconds.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -82,4 +83,4 @@ def sound(ran: Ran, now: float) -> bool:
         (True, False)
 
     """
-    return ran.started <= now and 0 <= ran.seconds <= now - ran.started + 1
+    return isfinite(ran.seconds) and ran.started <= now and 0 <= ran.seconds <= now - ran.started + 1

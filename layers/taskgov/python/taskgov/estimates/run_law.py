@@ -7,22 +7,35 @@ has a run time for each score from -`TOP` to `TOP`, `POINTS` in all, and is line
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 NORMAL: Final = NormalDist()
 TOP: Final = 3.0
 POINTS: Final = 121
 STEP: Final = 2 * TOP / (POINTS - 1)
 SHORTEST: Final = 60.0
-WEEK: Final = 7 * 86400.0
-_PARTS: Final = tuple(NORMAL.cdf(STEP * place - TOP) for place in range(POINTS))
-_BEYOND: Final = (0.25, 0.5, 0.75, 0.9, 0.98, 0.995)
-"""Quantiles of what is beyond the longest known job."""
+PARTS: Final = tuple(NORMAL.cdf(STEP * place - TOP) for place in range(POINTS))
+_BEYOND: Final = (0.75, 0.5, 0.25, 0.1, 0.02, 0.005)
+"""Parts of the jobs that run longer than the longest known one."""
+
+
+def runs_on(age: float, rest: float) -> float:
+    """Return how long all but the part `rest` run of the jobs that reached an age which no known job exceeded.
+
+    The longer they have run, the longer they run on (a Pareto distribution).
+
+    Example:
+        >>> runs_on(3600.0, 0.25) / 3600  # a quarter runs for longer than two hours
+        2.0
+
+    """
+    return age / sqrt(rest)
 
 
 class RunLaw:
@@ -36,78 +49,75 @@ class RunLaw:
 
     def below(self, seconds: float) -> float:
         """Return the probability to run at most this long."""
-        return self._part(bisect_right(self.times, seconds), seconds)
+        return self.part(bisect_right(self.times, seconds), seconds)
 
     def shorter(self, seconds: float) -> float:
         """Return the probability to run shorter. It is less than `below` where many jobs run equally long."""
-        return self._part(bisect_left(self.times, seconds), seconds)
+        return self.part(bisect_left(self.times, seconds), seconds)
 
-    def _part(self, place: int, seconds: float) -> float:
+    def part(self, place: int, seconds: float) -> float:
+        """Return the probability to run at most this long, given how many times of the table are not greater."""
         if place == 0:
             return 0.0
         if place == POINTS:
             return 1.0
         first, then = self.times[place - 1], self.times[place]
         share = (seconds - first) / (then - first) if then > first else 0.0
-        return _PARTS[place - 1] + share * (_PARTS[place] - _PARTS[place - 1])
+        return PARTS[place - 1] + share * (PARTS[place] - PARTS[place - 1])
 
     def seconds(self, score: float) -> float:
-        """Return the run time at a score.
-
-        Example:
-            >>> round(VAGUE_LAW.seconds(0.0) / 60)  # half-way between a minute and a week, in minutes
-            100
-
-        """
+        """Return the run time at a score."""
         place = (min(max(score, -TOP), TOP) + TOP) / STEP
         before = min(int(place), POINTS - 2)
         return self.times[before] + (place - before) * (self.times[before + 1] - self.times[before])
 
 
-VAGUE_LAW: Final = RunLaw([SHORTEST * (WEEK / SHORTEST) ** part for part in _PARTS])
-"""What is assumed without any history: log-uniform from a minute to a week."""
-
-
-def combined(seen: Sequence[tuple[float, bool]], wider: RunLaw, strength: float) -> RunLaw:
+def combined(
+    seen: Sequence[tuple[float, bool]], wider: RunLaw, strength: Callable[[float], float], since: float = 0.0
+) -> RunLaw:
     """Return the law of a group, given its jobs (seconds, whether they ended then) and the law of a wider group.
 
     At each age, the probability to end is that of the jobs of the group that reached the age, and of the wider law as
-    `strength` more jobs (S. Walker, P. Muliere, "Beta-Stacy processes and a generalization of the Polya-urn scheme",
-    1997). Few jobs that reached an age therefore show little, no matter how many younger ones run. Without `strength`,
-    this is the estimator of Kaplan and Meier.
+    so many more jobs as `strength` returns for the age (S. Walker, P. Muliere, "Beta-Stacy processes and a
+    generalization of the Polya-urn scheme", 1997). Few jobs that reached an age therefore show little, no matter how
+    many younger ones run. Without `strength`, this is the estimator of Kaplan and Meier. All jobs ran, and all draws of
+    the wider law run, for longer than `since`.
 
     The part that ends at a time is spread evenly over the time since the one before it: otherwise all draws would be
     late by half a step. If several jobs of the group ended at the same time, only the first one is spread.
     """
     if not seen:
         return wider
-    ordered = sorted(seen, key=lambda job: (job[0], not job[1]))
-    place, stays, others_stay = 0, 1.0, 1.0
-    points: list[tuple[float, float]] = [(0.0, 0.0)]
-    for seconds in sorted({*(seconds for seconds, ended in seen if ended), *wider.times}):
-        while place < len(ordered) and ordered[place][0] < seconds:
+    ends = Counter(seconds for seconds, ended in seen if ended)
+    reached = sorted(seconds for seconds, _ in seen)
+    place, of_wider, stays, others_stay = 0, 0, 1.0, 1.0
+    points = [(since, 0.0)]
+    for seconds in sorted({*ends, *wider.times}):
+        while place < len(reached) and reached[place] < seconds:
             place += 1
-        at_risk, ends = len(ordered) - place, 0
-        while place < len(ordered) and ordered[place] == (seconds, True):
-            place, ends = place + 1, ends + 1
-        left = 1.0 - wider.below(seconds)
-        others = strength if others_stay > 0 else 0.0
-        if at_risk + others <= 0:
+        while of_wider < POINTS and wider.times[of_wider] <= seconds:
+            of_wider += 1
+        left = 1.0 - wider.part(of_wider, seconds)
+        others = strength(seconds) if others_stay > 0 else 0.0
+        at_risk = len(reached) - place + others
+        if at_risk <= 0:
             break
-        expected = others * (1.0 - left / others_stay) if others else 0.0
-        points.append((seconds, 1.0 - stays * (1.0 - (expected + min(ends, 1)) / (at_risk + others))))
-        stays *= max(1.0 - (expected + ends) / (at_risk + others), 0.0)
+        ending = others * (1.0 - left / others_stay) if others else 0.0
+        if seconds in ends:
+            points.append((seconds, 1.0 - stays * (1.0 - (ending + 1) / at_risk)))
+            ending += ends[seconds]
+        stays *= max(1.0 - ending / at_risk, 0.0)
         points.append((seconds, 1.0 - stays))
         others_stay = left
-    longest = max(points[-1][0], SHORTEST)  # no known job ran longer: the longer it has run, the longer it will run
-    points += [(longest / sqrt(1.0 - part), 1.0 - stays * (1.0 - part)) for part in _BEYOND]
+    longest = max(points[-1][0], SHORTEST)
+    points += [(runs_on(longest, rest), 1.0 - stays * rest) for rest in _BEYOND]
     return RunLaw(list(_inverted(points)))
 
 
 def _inverted(points: Sequence[tuple[float, float]]) -> Iterator[float]:
     """Yield the time at each score, given points (time, part that has ended by then), linear between."""
     place, last = 1, len(points) - 1
-    for part in _PARTS:
+    for part in PARTS:
         while place < last and points[place][1] < part:
             place += 1
         (first, low), (then, high) = points[place - 1], points[place]

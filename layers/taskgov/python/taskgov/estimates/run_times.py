@@ -14,21 +14,25 @@ A wider group counts as `WIDER` more jobs of the narrower one that reach each ag
 the jobs that narrower groups have already: counted twice, the longest of them would make the mean too long. A group
 without history therefore equals its wider group, and how long its oldest jobs run on is mostly taken from there.
 
-What is assumed without any history counts as `VAGUE` / n ** 2 more jobs, where n jobs of everybody have ended: 6.7 jobs
-beside 3, 0.0015 beside 200. An estimate from a handful of ends is therefore never sharp, however many jobs run.
+How long a running job runs on is taken from the latest jobs that reached its age, or 2/3 of it. Where few jobs of all
+these groups did, what is assumed without history counts too (`taskgov.estimates.little_known`). The estimate is then
+wide, no matter how many shorter jobs are known.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from math import erfc, inf, sqrt
+from itertools import chain
+from math import erfc, inf, log, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from taskgov.estimates.little_known import doubt, vague_law, vague_law_of_old
 from taskgov.estimates.requests import groups_of, narrowest, sound
-from taskgov.estimates.run_law import NORMAL, SHORTEST, VAGUE_LAW, combined
+from taskgov.estimates.run_law import NORMAL, SHORTEST, combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from taskgov.estimates.requests import Group, Ran, Request
     from taskgov.estimates.run_law import RunLaw
@@ -36,9 +40,18 @@ if TYPE_CHECKING:
 LAST: Final = 150
 MORE: Final = 300
 WIDER: Final = 3.0
-VAGUE: Final = 60.0
 LONGEST: Final = 60 * 86400.0
 """Longest run time that is drawn, in seconds."""
+STEP: Final = 1.5
+"""Running jobs share a distribution if their ages are within this factor."""
+NEARLY_ALL: Final = 0.9
+"""If so much of a distribution is below a running job's age, the job has one of its own."""
+FEW: Final = 10
+"""So does one that at most so many known jobs outlived."""
+LONGEST_KNOWN: Final = 20
+"""At least so many of the longest known jobs show how long old jobs run on."""
+MOST: Final = 20_000
+"""How many of the latest jobs show how long old jobs run on."""
 LEAST: Final = 1e-9
 """No quantile is nearer to 1 than this."""
 
@@ -62,13 +75,22 @@ class Prospect(NamedTuple):
     def seconds(self, score: float) -> float:
         """Return the total run time at a normal score, longer than the age, and within the limit if the age is."""
         rest = max(0.5 * erfc(score / sqrt(2.0)), LEAST)
-        if self.below >= 1.0:  # no known job ran longer: the longer it has run, the longer it will run
-            found = max(self.age, SHORTEST) / sqrt(rest)
-        elif self.below > 0.0:
+        if self.below > 0.0:
             found = self.law.seconds(NORMAL.inv_cdf(max(1.0 - (1.0 - self.below) * rest, LEAST)))
         else:
             found = self.law.seconds(score)
         return max(min(found, LONGEST, self.limit), self.age + 1.0)
+
+
+def reached(age: float) -> float:
+    """Return the last time up to an age of a minute, 1.5 minutes, 2.25 minutes and so on; 0 below a minute.
+
+    Example:
+        >>> reached(30.0), reached(80.0), reached(100.0)
+        (0.0, 60.0, 90.0)
+
+    """
+    return SHORTEST * STEP ** int(log(age / SHORTEST) / log(STEP) + 1e-9) if age >= SHORTEST else 0.0
 
 
 class RunTimes:
@@ -77,46 +99,90 @@ class RunTimes:
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
         """Take runs in any order."""
         self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
-        self._of_group: dict[Group, list[int]] = {(): []}
-        ended: Counter[Group] = Counter()
-        for number, ran in enumerate(self._jobs):
-            for group in groups_of(ran.request):
-                if ended[group] < _ends_taken(group):
-                    self._of_group.setdefault(group, []).append(number)
-                    ended[group] += ran.ended
-        self._ended = ended[()]
-        self._laws: dict[Group, RunLaw] = {}
+        self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs[:MOST]))
+        self._groups: dict[Request, Sequence[tuple[Group, int]]] = {}
+        """The groups of each request, and how many ended jobs the law of each takes."""
+        self._laws: dict[tuple[Group, float], RunLaw] = {}
+        self._assumptions: dict[float, RunLaw] = {}
+        self._longer: dict[float, Mapping[Group, Sequence[int]]] = {}
 
     @property
     def count(self) -> int:
         """The number of jobs in the law of everybody."""
-        return len(self._of_group[()])
+        return len(self._that_ran_longer(0.0).get((), ()))
 
     def known(self, team: str) -> int:
         """Return the number of jobs in a team's law."""
-        return len(self._of_group.get(("team", team), ()))
+        return len(self._that_ran_longer(0.0).get(("team", team), ()))
 
-    def law(self, request: Request) -> RunLaw:
-        """Return the distribution of the run times of jobs like this one."""
-        group = narrowest(request)
-        law = self._laws.get(group)
+    def law(self, request: Request, age: float = 0.0) -> RunLaw:
+        """Return a distribution of the run times of jobs like this one that holds for those of this age, in seconds."""
+        law = self._law_since(request, age if self._few_ran_longer(age) else reached(age))
+        return law if law.below(age) < NEARLY_ALL else self._law_since(request, age)
+
+    def _law_since(self, request: Request, since: float) -> RunLaw:
+        """Return the distribution of the run times that exceed a time."""
+        key = narrowest(request), since
+        law = self._laws.get(key)
         if law is None:
-            law = self._laws[group] = self._combined(groups_of(request))
+            law = self._laws[key] = self._combined(groups_of(request), since)
         return law
 
-    def _combined(self, groups: Iterable[Group]) -> RunLaw:
+    def _few_ran_longer(self, age: float) -> bool:
+        return age > 0.0 and len(self._by_length) - self._shorter(age) <= FEW
+
+    def _shorter(self, age: float) -> int:
+        """Return how many of the known jobs, by length, ran at most this long."""
+        return bisect_right(self._by_length, (age, len(self._jobs)))
+
+    def _combined(self, groups: Iterable[Group], since: float) -> RunLaw:
         levels, counted = [], set[int]()
+        of_group = self._that_ran_longer(since)
         for group in groups:
-            more = [number for number in self._of_group.get(group, ()) if number not in counted]
+            more = [number for number in of_group.get(group, ()) if number not in counted]
             if more:
                 counted.update(more)
                 levels.append([(self._jobs[number].seconds, self._jobs[number].ended) for number in more])
-        law, strength = VAGUE_LAW, VAGUE / max(self._ended, 1) ** 2
+        law, strength = self._assumed(since), doubt(chain.from_iterable(levels))
         for seen in reversed(levels):
-            law, strength = combined(seen, law, strength), WIDER
+            law, strength = combined(seen, law, strength, since), _wider
         return law
+
+    def _assumed(self, since: float) -> RunLaw:
+        law = self._assumptions.get(since)
+        if law is None:
+            longest = self._by_length[min(self._shorter(since), max(len(self._by_length) - LONGEST_KNOWN, 0)) :]
+            seen = [(seconds, self._jobs[number].ended) for seconds, number in longest]
+            law = self._assumptions[since] = vague_law_of_old(since, seen) if since else vague_law()
+        return law
+
+    def _that_ran_longer(self, since: float) -> Mapping[Group, Sequence[int]]:
+        """Return the jobs of each group that ran longer than a time, latest first, as many as its law takes."""
+        found = self._longer.get(since)
+        if found is None:
+            numbers: Sequence[int] = range(len(self._jobs))
+            if since:
+                numbers = sorted(number for _, number in self._by_length[self._shorter(since) :])
+            of_group: dict[Group, list[int]] = {}
+            ended: Counter[Group] = Counter()
+            for number in numbers:
+                request, _, _, has_ended = self._jobs[number]
+                groups = self._groups.get(request)
+                if groups is None:
+                    groups = self._groups[request] = [(group, _ends_taken(group)) for group in groups_of(request)]
+                for group, most in groups:
+                    if ended[group] < most:
+                        of_group.setdefault(group, []).append(number)
+                        ended[group] += has_ended
+            found = self._longer[since] = of_group
+        return found
 
     def prospect(self, request: Request, age: float = 0.0) -> Prospect:
         """Return the distribution of a job's run time. `age`: seconds that it has run, 0 if it has not started."""
-        law, limit = self.law(request), inf if request.limit is None else request.limit
-        return Prospect(law, age, limit, law.below(age) if age > 0 else 0.0)
+        known_age, limit = min(age, LONGEST), inf if request.limit is None else request.limit
+        law = self.law(request, known_age)
+        return Prospect(law, age, limit, law.below(known_age) if age > 0 else 0.0)
+
+
+def _wider(age: float) -> float:  # noqa: ARG001 -- at all ages
+    return WIDER

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import erfc, sqrt
 from typing import TYPE_CHECKING, Final
 
-from taskgov.estimates.run_law import NORMAL, POINTS, SHORTEST, STEP, TOP
+from taskgov.estimates.run_law import NORMAL, POINTS, STEP, TOP
 from taskgov.estimates.run_times import LEAST, LONGEST
 
 if TYPE_CHECKING:
@@ -42,15 +42,12 @@ def seconds_of(lasting: Lasting, prospect: int, shared: float, luck: list[int]) 
     score = lasting.shared * shared + lasting.own * normal(luck)
     rest = max(0.5 * erfc(score / sqrt(2.0)), LEAST)
     age, below = lasting.age[prospect], lasting.below[prospect]
-    if below >= 1.0:
-        seconds = max(age, SHORTEST) / sqrt(rest)
-    else:
-        if below > 0:
-            score = inv_cdf(max(1.0 - (1.0 - below) * rest, LEAST))
-        place = (min(max(score, -TOP), TOP) + TOP) / STEP
-        before = min(int(place), POINTS - 2)
-        times, first = lasting.times, lasting.law[prospect] * POINTS + before
-        seconds = times[first] + (place - before) * (times[first + 1] - times[first])
+    if below > 0:
+        score = inv_cdf(max(1.0 - (1.0 - below) * rest, LEAST))
+    place = (min(max(score, -TOP), TOP) + TOP) / STEP
+    before = min(int(place), POINTS - 2)
+    times, first = lasting.times, lasting.law[prospect] * POINTS + before
+    seconds = times[first] + (place - before) * (times[first + 1] - times[first])
     return max(min(seconds, LONGEST, lasting.limit[prospect]), age + 1.0)
 
 

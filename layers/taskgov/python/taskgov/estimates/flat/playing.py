@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.flat.tables import Came, Here, Lasting, Play, Terms
 
 NEVER: Final = 2**62
+ENDLESS: Final = -2
 
 
 def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck: list[int]) -> State:
@@ -195,11 +196,11 @@ def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
 ) -> None:
     """Simulate futures, with two seeds each. Write starts of the watched jobs and their causes to `first` and `cause`.
 
-    -1: the job does not start; -2: jobs may preempt one another without end.
+    -1: the job does not start; `ENDLESS`: jobs may preempt one another without end.
     """
     for number in range(len(seeds) // 2):
         luck = [seeds[2 * number], seeds[2 * number + 1]]
         s = future(t, here, lasting, came, play, luck)
         for place in range(len(asked)):
-            first[number * len(asked) + place] = -2 if s.counts[SUSPICIOUS] else s.first[asked[place]]
+            first[number * len(asked) + place] = ENDLESS if s.counts[SUSPICIOUS] else s.first[asked[place]]
             cause[number * len(asked) + place] = s.cause[asked[place]]

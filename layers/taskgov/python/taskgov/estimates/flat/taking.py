@@ -130,20 +130,26 @@ def take(t: Terms, s: State, target: int) -> None:
 
 def take_first_allowed(t: Terms, s: State, target: int, mine: float) -> bool:
     """Preempt the first candidate of a queue that the first strategy allows."""
-    while s.at[target] != NOBODY:
-        held = t.kind_amount[s.kind[s.at[target]]]
-        if t.final:
-            s.used[target] -= held
-            allowed = mine <= share_of(t, s, target)
-            s.used[target] += held
-        else:
-            allowed = mine < s.share[target]
-        if allowed:
-            take(t, s, target)
-            return True
+    job, too_much = s.at[target], 0
+    """If a candidate is refused, so are those that hold as much or more: the share after them is not greater."""
+    while job != NOBODY:
+        held = t.kind_amount[s.kind[job]]
+        if held < too_much or not too_much:
+            if t.final:
+                s.used[target] -= held
+                allowed = mine <= share_of(t, s, target)
+                s.used[target] += held
+            else:
+                allowed = mine < s.share[target]
+            if allowed:
+                s.at[target] = job
+                take(t, s, target)
+                return True
+            too_much = held
         if s.refused[target] == NOBODY:
-            s.refused[target] = s.at[target]
-        s.at[target] = s.older[s.at[target]]
+            s.refused[target] = job
+        job = s.older[job]
+    s.at[target] = NOBODY
     return False
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from taskgov.estimates.enough import CHECKS, FEWEST, is_enough
 from taskgov.estimates.flat import playing
 from taskgov.estimates.flat.luck import FIRST, SECOND
 from taskgov.estimates.flat.tables import Play
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 4
 """Number of futures between two checks of the time."""
+SOME: Final = 4
+"""A future in which jobs may preempt one another without end is left out, if it is at most one of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,13 @@ class Futures:
     count: int
     horizon: float
     together: float
-    give_up: int
-    """A job that starts in none of this many futures is no longer watched."""
 
 
 class Waits(NamedTuple):
     """The results of many futures, by index in the scene."""
 
     of_job: dict[int, list[float]]
-    """The waits of each job, one for each future, in seconds, sorted; infinite if it does not start."""
+    """The waits of each job, one for each future that watched it, in seconds, sorted; infinite if it does not start."""
     after: dict[int, Counter[int]]
     """The present job that had ended last before its start, and in how many futures."""
     futures: int
@@ -67,19 +68,19 @@ def flat_waits(
     trees = [_Tree(tree, scene, past, run_times, futures) for tree in found]
     done = 0
     while done < futures.count and goes_on() and any(tree.asked for tree in trees):
-        count = min(CHUNK, futures.count - done, *([futures.give_up - done] if done < futures.give_up else []))
+        count = min(CHUNK, futures.count - done, *(check - done for check in CHECKS if done < check))
         for tree in trees:
             if tree.asked and not tree.play(count, chance):
                 return None
         done += count
-        if done >= futures.give_up:
+        if done in CHECKS:
             for tree in trees:
-                tree.give_up()
+                tree.leave_out()
     of_job: dict[int, list[float]] = {}
     after: dict[int, Counter[int]] = {}
     for tree in trees:
         for place, waits in tree.waits.items():
-            of_job[tree.index[place]] = sorted([*waits, *[inf] * (done - len(waits))])
+            of_job[tree.index[place]] = sorted(waits)
             after[tree.index[place]] = tree.after[place]
     return Waits({job: of_job[job] for job in watched}, {job: after[job] for job in watched}, done)
 
@@ -97,24 +98,26 @@ class _Tree:
         self.asked = [place for place, watched in enumerate(self.here.watched) if watched]
         self.waits: dict[int, list[float]] = {place: [] for place in self.asked}
         self.after: dict[int, Counter[int]] = {place: Counter() for place in self.asked}
+        self.played = self.left_out = 0
 
     def play(self, count: int, chance: Chance) -> bool:
-        """Simulate futures. Returns False if jobs may preempt one another without end."""
+        """Simulate futures. Returns False if jobs may preempt one another without end in more than one of `SOME`."""
         seeds = [1 + int(chance.random() * (most - 1)) for _ in range(count) for most in (FIRST, SECOND)]
         first, cause = [0] * (count * len(self.asked)), [0] * (count * len(self.asked))
         playing.many(self.terms, self.here, self.lasting, self.came, self.until, seeds, self.asked, first, cause)
-        if -2 in first:
-            return False
+        self.played += count
+        self.left_out += first[:: len(self.asked)].count(playing.ENDLESS)
         for number, start in enumerate(first):
-            place = self.asked[number % len(self.asked)]
-            self.waits[place].append(inf if start < 0 else (start - self.now) / instants.SECOND)
-            if start >= 0 and cause[number] >= 0:
-                self.after[place][self.index[cause[number]]] += 1
-        return True
+            if start != playing.ENDLESS:
+                place = self.asked[number % len(self.asked)]
+                self.waits[place].append(inf if start < 0 else (start - self.now) / instants.SECOND)
+                if start >= 0 and cause[number] >= 0:
+                    self.after[place][self.index[cause[number]]] += 1
+        return self.left_out * SOME <= max(self.played, FEWEST)
 
-    def give_up(self) -> None:
-        """Keep only the jobs that started in some future."""
-        self.asked = [place for place in self.asked if min(self.waits[place]) < inf]
+    def leave_out(self) -> None:
+        """Watch only the jobs that need more futures."""
+        self.asked = [place for place in self.asked if not is_enough(self.waits[place])]
         watched = [0] * len(self.here.kind)
         for place in self.asked:
             watched[place] = 1
