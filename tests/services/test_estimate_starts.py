@@ -13,6 +13,7 @@ import pytest
 
 from taskgov.contracts.steps import EstimateStartsRequest, EstimateStartsResult
 from taskgov.errors import UpstreamError
+from taskgov.estimates import drawing
 from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, KeptEstimates
 from taskgov.quantities import GPU
 from taskgov.services.estimate_starts import SECONDS, EstimateStarts
@@ -292,6 +293,14 @@ def test_without_time_there_are_no_estimates(looked: Looked) -> None:
     assert result.estimated == 0
     played = f"{result.futures} futures were played"
     assert result.notes == (f"no estimates: {played} in the time there is, and it takes 20",)
+
+
+def test_futures_that_were_left_out_do_not_count(looked: Looked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def left_out(_scene: Any, watched: Any, *_: Any) -> drawing.Together:
+        return drawing.Together(dict.fromkeys(watched, [60.0] * 19), {}, 24)
+
+    monkeypatch.setattr(drawing, "waits_together", left_out)
+    assert looked.look().notes == ("no estimates: 19 futures were played in the time there is, and it takes 20",)
 
 
 def test_a_job_that_waits_for_a_day_needs_fewer_futures_and_no_more_time() -> None:

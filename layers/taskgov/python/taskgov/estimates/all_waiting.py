@@ -92,8 +92,9 @@ def draw_all(
         drawing.Drawing(count, player=drawing.fast),
         goes_on,
     )
-    if any(len(waits) < LEAST_FUTURES and not is_enough(waits) for waits in found.waits.values()):
-        lacks = f"{found.futures} futures were played in the time there is, and it takes {LEAST_FUTURES}"
+    fewest = min((len(waits) for waits in found.waits.values() if not is_enough(waits)), default=LEAST_FUTURES)
+    if fewest < LEAST_FUTURES:
+        lacks = f"{fewest} futures were played in the time there is, and it takes {LEAST_FUTURES}"
         return looks.Drawing(futures=found.futures, waits=len(watched), notes=(f"no estimates: {lacks}",))
     drawn = tuple(_drawn(queue, found, place) for place in watched[:MOST_WAITING])
     return looks.Drawing(drawn, found.futures, len(watched), tuple(notes))

@@ -1,8 +1,8 @@
 """What is assumed of run times where little is known, and how much it counts.
 
 At an age that few known jobs reached, each of these jobs stands for a part w of all jobs. The assumption then counts as
-`VAGUE` * w ** 2 more jobs. If all of n known jobs have ended, w is 1 / n: the assumption counts as 1.7 jobs beside 3,
-and as 0.0004 beside 200. A job that still runs passes its part on to those that ran longer. So w may be large for a
+`VAGUE` * w ** 2 more jobs. If all of n known jobs have ended, w is 1 / n: the assumption counts as 0.67 jobs beside
+3, and as 0.00015 beside 200. A job that still runs passes its part on to those that ran longer. So w may be large for a
 single job that outlived many others, and this job shows little.
 """
 
