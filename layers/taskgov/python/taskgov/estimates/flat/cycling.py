@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 MICRO: Final = 1_000_000
 
 Ends = list[tuple[int, int, int]]
-Entry = tuple[int, float, int, int, int, int, int, int]
-"""Whether its queue would borrow, the queue's share, priority (negative), creation, door; job, and its victims in
-`taken`: from where, to where."""
+Entry = tuple[int, int, int]
+"""A job, and its victims in `taken`: from where, to where."""
 
 
 def notice(t: Terms, s: State, look: int, now: int) -> int:
@@ -67,15 +66,16 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
     entries: list[Entry] = []
     for queue in range(len(t.nominal)):
         if s.active[queue] > 0:
-            nominate(t, s, here, queue, entries)
+            nominate(t, s, queue, entries)
     if len(entries) > 1:
-        entries.sort()
+        entries = in_order(t, s, here, entries)
     held: list[int] = []
     gone: list[int] = []
-    for _, _, _, _, _, job, start, end in entries:
+    is_first = True
+    for job, start, end in entries:
         kind = s.kind[job]
         queue, amount = t.kind_queue[kind], t.kind_amount[kind]
-        if not fits_after(t, s, job, gone, start, end):
+        if not (is_first or fits_after(t, s, job, gone, start, end)):
             push(t, s, job)
         elif start == end:
             admit(t, s, job, now)
@@ -89,6 +89,7 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
             held.append(job)
             s.sticky[queue] = job
             push(t, s, job)
+        is_first = False
     for job in held:
         kind = s.kind[job]
         give(s, t.kind_queue[kind], -t.kind_amount[kind])
@@ -96,7 +97,7 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
         preempt(t, s, job)
 
 
-def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -> None:
+def nominate(t: Terms, s: State, queue: int, entries: list[Entry]) -> None:
     """Evaluate the head of a queue. A head that cannot be admitted becomes inadmissible."""
     job = pop(t, s, queue)
     kind = s.kind[job]
@@ -104,13 +105,27 @@ def nominate(t: Terms, s: State, here: Here, queue: int, entries: list[Entry]) -
     start = len(s.taken)
     if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
         mark(t, s, job)
-        return
-    give(s, queue, amount)
-    borrows = 1 if amount > 0 and s.used[queue] > t.nominal[queue] else 0
-    share = share_of(t, s, queue)
-    give(s, queue, -amount)
-    created = here.created[job] if job < len(here.kind) else s.came[job]
-    entries.append((borrows, share, -t.kind_priority[kind], created, t.door[queue], job, start, len(s.taken)))
+    else:
+        entries.append((job, start, len(s.taken)))
+
+
+def in_order(t: Terms, s: State, here: Here, entries: list[Entry]) -> list[Entry]:
+    """Return entries in the order of a cycle.
+
+    First those whose queue would not borrow, then by the queue's share with them, priority, creation and door.
+    """
+    ranked = []
+    for entry in entries:
+        job, _, _ = entry
+        kind = s.kind[job]
+        queue, amount = t.kind_queue[kind], t.kind_amount[kind]
+        give(s, queue, amount)
+        borrows = amount > 0 and s.used[queue] > t.nominal[queue]
+        share = share_of(t, s, queue)
+        give(s, queue, -amount)
+        created = here.created[job] if job < len(here.kind) else s.came[job]
+        ranked.append((borrows, share, -t.kind_priority[kind], created, t.door[queue], entry))
+    return [entry for *_, entry in sorted(ranked)]
 
 
 def fits_after(t: Terms, s: State, job: int, gone: list[int], start: int, end: int) -> bool:

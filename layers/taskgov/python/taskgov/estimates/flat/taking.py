@@ -19,16 +19,14 @@ def finds_victims(t: Terms, s: State, job: int) -> bool:
     kind = s.kind[job]
     queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]
     own = own_candidate(t, s, s.newest[queue], queue, priority)
-    if own == NOBODY and not t.alone and s.used[queue] + amount > t.most[queue]:
-        return False
-    lenders, highest = open_line(t, s, queue, own)
-    if own == NOBODY and not lenders:
+    if own == NOBODY and (t.alone or s.used[queue] + amount > t.most[queue]):
         return False
     give(s, queue, amount)
     within = s.used[queue] <= t.nominal[queue]
-    if not within and own == NOBODY and (lenders == 1 or highest < share_of(t, s, queue)):
+    if own == NOBODY and not some_queue_gives(t, s, queue, 0.0 if within else share_of(t, s, queue)):
         give(s, queue, -amount)
         return False
+    open_line(t, s, queue, own)
     start = len(s.taken)
     done = first_pass(t, s, job, within) or (t.second and second_pass(t, s, job))
     give(s, queue, -amount)
@@ -48,26 +46,25 @@ def own_candidate(t: Terms, s: State, other: int, queue: int, priority: int) -> 
     return other
 
 
-def open_line(t: Terms, s: State, queue: int, own: int) -> tuple[int, float]:
-    """Record the first candidate of each queue that may lose jobs.
+def some_queue_gives(t: Terms, s: State, queue: int, least: float) -> bool:
+    """Return whether another queue that borrows has at least this share: otherwise, nobody can be preempted."""
+    used, nominal, newest = s.used, t.nominal, s.newest
+    for other in range(len(nominal)):
+        if used[other] > nominal[other] and other != queue and newest[other] != NOBODY:  # noqa: SIM102 -- rarely so far
+            if share_of(t, s, other) >= least:
+                return True
+    return False
 
-    Returns 0 if no queue borrows, 1 if only the queue itself does, otherwise 2; and the greatest share of the others.
-    """
-    lenders, highest = 0, 0.0
+
+def open_line(t: Terms, s: State, queue: int, own: int) -> None:
+    """Record the first candidate of each queue that may lose jobs."""
     for other in range(len(t.nominal)):
         s.at[other] = s.refused[other] = NOBODY
         if other == queue:
             s.at[other] = own
-        if t.alone or s.used[other] <= t.nominal[other] or s.newest[other] == NOBODY:
-            continue
-        if other == queue:
-            lenders = max(lenders, 1)
-        else:
+        elif not t.alone and s.used[other] > t.nominal[other] and s.newest[other] != NOBODY:
             s.at[other] = s.newest[other]
             s.share[other] = share_of(t, s, other)
-            highest = max(highest, s.share[other])
-            lenders = 2
-    return lenders, highest
 
 
 def next_queue(t: Terms, s: State, queue: int) -> int:
