@@ -8,16 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from taskgov.estimates.quantiles import HALF, NINE, Estimate
-from taskgov.estimates.recalibration import (
-    ENOUGH,
-    NEEDED,
-    Correction,
-    Outcome,
-    corrections,
-    factors,
-    known,
-    of_use,
-)
+from taskgov.estimates.recalibration import Correction, Outcome, corrections, of_use
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
@@ -90,15 +81,13 @@ def given_of(kept: Sequence[Kept], *, correct: bool = True) -> list[Given]:
 
 
 def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Correction:
-    """Return the correction of a team; what others came to is read only where it may count."""
+    """Return the correction of a team by the outcomes of all teams."""
     own = outcomes.get(team, [])
     if len(own) >= MOST:
         seen = [one if one.start <= now else one._replace(start=inf) for one in own]
         own[:] = [own[place] for place in of_use(seen, now)]
-    known_ones = known(own, now)
-    if len(known_ones) < 2 * ENOUGH or len(factors(known_ones, now)) < NEEDED:
-        own = sorted((one for others in outcomes.values() for one in others), key=lambda one: one.made)
-    return corrections([team], own, now)[team]
+    everybody = sorted((one for others in outcomes.values() for one in others), key=lambda one: one.made)
+    return corrections([team], everybody, now)[team]
 
 
 class Row(NamedTuple):

@@ -101,6 +101,35 @@ def test_the_more_days_agree_the_more_of_it_is_corrected(errors: list[float]) ->
     assert half_of(late_by([usual] * len(errors))) <= half_of(late_by([usual] * (len(errors) + 1))) + 1e-9
 
 
+def far(days: int, power: float, a_day: int = ENOUGH) -> list[Outcome]:
+    """Return outcomes of some days: waits simulated as 1 to 7 days are that number of days to a power."""
+    found = []
+    for number in range(days * a_day):
+        simulated = 1.0 + 6.0 * (number % a_day) / a_day
+        raw, at = Estimate(86400.0 * simulated, 2 * 86400.0 * simulated), 86400.0 * number / a_day
+        found.append(Outcome("a", at, raw, raw, at + 86400.0 * simulated**power))
+    return found
+
+
+def test_waits_of_days_that_are_always_simulated_too_long_are_bent_and_shorter_ones_are_not() -> None:
+    moved = corrections(["a", "new"], far(DAYS, 0.5), 1e8)
+    for team in moved.values():
+        assert -0.5 < team.bend < -0.35
+        only_bent = Correction(bend=team.bend)
+        assert only_bent.of(Estimate(86400.0 * 4, inf)).half < 86400.0 * 2.6
+        assert only_bent.of(RAW) == RAW
+    assert -0.1 < corrections(["a"], far(1, 0.5, a_day=600), 1e8)["a"].bend < 0, "one day shows little"
+    assert corrections(["a"], far(DAYS, 1.0), 1e8)["a"].bend == pytest.approx(0.0)
+
+
+@given(st.floats(0.1, 3.0), st.floats(60, 7e5), st.floats(60, 7e5))
+def test_what_is_simulated_later_stays_later(power: float, first: float, then: float) -> None:
+    moved = corrections(["a"], far(DAYS, power), 1e8)["a"]
+    early, late = (moved.of(Estimate(half, 2 * half)) for half in sorted((first, then)))
+    assert early.half <= late.half * (1 + 1e-9)
+    assert early.nine <= late.nine * (1 + 1e-9)
+
+
 @given(st.lists(st.floats(1, 5000), min_size=ENOUGH, max_size=60), st.data())
 def test_a_longer_wait_never_lowers_nine_of_ten(waits: list[float], data: st.DataObject) -> None:
     raw = Estimate(300.0, 900.0)

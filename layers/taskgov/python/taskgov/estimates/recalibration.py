@@ -2,6 +2,10 @@
 
 The error of an estimate is the logarithm of the wait divided by the simulated wait.
 
+* **Waits of days** are often simulated too long: where a queue is overloaded, a small error of the load moves its end
+  by days. A simulated wait of d days, if it is longer than one, becomes d ** (1 + `bend`) days. For each day,
+  the slope of the errors of all teams over the logarithm of d is taken, and of the last days the median. The better the
+  days agree, the more of it is used. The other corrections use the waits that are corrected in this way.
 * **Half** (the median) is corrected only by errors that persist over many days. Jobs that wait at the same time have
   correlated errors, so hundreds of errors of one day predict little. Each day of a team therefore counts once, with
   its median error. The better the days agree, the more of their median is corrected.
@@ -44,6 +48,11 @@ OF_A_DAY: Final = 20
 """Number of last outcomes of a day that count for it."""
 DOUBT: Final = 8.0
 """In standard errors: a median error this far from 0 is corrected by half."""
+DOUBT_OF_BEND: Final = 4.0
+"""The same for the bend."""
+MOST_BEND: Final = 0.9
+LEAST_SQUARE: Final = 0.1
+"""The sum of squares of a day's logarithms counts as at least this: estimates of hardly over a day show no slope."""
 USUAL: Final = 1.0
 """Prior of the variance between days: the squared deviation of one assumed additional day."""
 NEEDED: Final = 50
@@ -94,11 +103,14 @@ class Correction(NamedTuple):
 
     half: float = 0.0
     nine: float = 0.0
+    bend: float = 0.0
+    """Added to the exponent of waits in days, if they are longer than one."""
     calibrated: bool = False
 
     def of(self, raw: Estimate) -> Estimate:
-        """Return a simulated estimate, corrected."""
-        half, nine = _corrected(raw.half, self.half), _corrected(raw.nine, self.nine)
+        """Return a simulated estimate, corrected. What was simulated to start later stays later."""
+        bent = _bent(raw, self.bend)
+        half, nine = _corrected(bent.half, self.half), _corrected(bent.nine, self.nine)
         return Estimate(half, max(half, nine))
 
 
@@ -110,7 +122,9 @@ def corrections(teams: Iterable[str], outcomes: Sequence[Outcome], now: float) -
     known_ones = known(outcomes, now)
     if len(known_ones) < ENOUGH:
         return dict.fromkeys(teams, Correction())
+    bend = _bend(known_ones, now)
     by_team: dict[str, list[Outcome]] = {}
+    known_ones = [outcome._replace(raw=_bent(outcome.raw, bend)) for outcome in known_ones]
     for outcome in known_ones:
         by_team.setdefault(outcome.team, []).append(outcome)
     half = _persistent_error(known_ones, now)  # of a team with too few outcomes of its own
@@ -119,7 +133,7 @@ def corrections(teams: Iterable[str], outcomes: Sequence[Outcome], now: float) -
     for team in teams:
         own, others = by_team.get(team, []), (needed[other] for other in needed if other != team)
         own_half = _persistent_error(own, now) if len(own) >= ENOUGH else half
-        found[team] = Correction(own_half, _enough_for_nine(needed.get(team, []), others), calibrated=True)
+        found[team] = Correction(own_half, _enough_for_nine(needed.get(team, []), others), bend, calibrated=True)
     return found
 
 
@@ -171,6 +185,27 @@ def _corrected(seconds: float, move: float) -> float:
     return max(seconds, SHORTEST) * exp(move)
 
 
+def _bent(raw: Estimate, bend: float) -> Estimate:
+    return (
+        Estimate(*(DAY * (wait / DAY) ** (1.0 + bend) if DAY < wait < inf else wait for wait in raw)) if bend else raw
+    )
+
+
+def _bend(used: Sequence[Outcome], now: float) -> float:
+    """Return the slope of errors over the logarithm of days, shrunk towards 0 the less the days agree."""
+    days: dict[float, list[tuple[float, float]]] = {}
+    for outcome in used:
+        if DAY < outcome.raw.half < inf:
+            waited = max(min(outcome.start, now) - outcome.made, SHORTEST)
+            error = log(waited / outcome.raw.half)
+            days.setdefault(outcome.made // DAY, []).append((error, log(outcome.raw.half / DAY)))
+    last = [days[day][-OF_A_DAY:] for day in sorted(days)[-DAYS:]]
+    slopes = [
+        sum(error * days for error, days in day) / max(sum(days**2 for _, days in day), LEAST_SQUARE) for day in last
+    ]
+    return min(max(_shrunk(slopes, DOUBT_OF_BEND), -MOST_BEND), MOST_BEND)
+
+
 def _persistent_error(used: Sequence[Outcome], now: float) -> float:
     """Return the median error of the last days, shrunk towards 0 the less the days agree."""
     days: dict[float, list[float]] = {}
@@ -179,12 +214,16 @@ def _persistent_error(used: Sequence[Outcome], now: float) -> float:
         if isfinite(outcome.raw.half) and (outcome.start < inf or waited > outcome.given.half):
             error = log(max(waited, SHORTEST) / max(outcome.raw.half, SHORTEST))
             days.setdefault(outcome.made // DAY, []).append(error)
-    errors = [median(days[day][-OF_A_DAY:]) for day in sorted(days)[-DAYS:]]
+    return _shrunk([median(days[day][-OF_A_DAY:]) for day in sorted(days)[-DAYS:]], DOUBT)
+
+
+def _shrunk(errors: Sequence[float], standard_errors: float) -> float:
+    """Return the median of errors, by half if it is this many standard errors from 0."""
     if not errors:
         return 0.0
     usual = median(errors)
     square = (USUAL + sum((error - usual) ** 2 for error in errors)) / len(errors)
-    doubt = DOUBT**2 * square / len(errors)
+    doubt = standard_errors**2 * square / len(errors)
     return usual * usual**2 / (usual**2 + doubt)
 
 
