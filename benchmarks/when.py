@@ -28,16 +28,18 @@ from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.advice.rules import Rule
 from taskgov.estimates.arrivals import Past as Arrivals
+from taskgov.estimates.batches import batches, size_class
 from taskgov.estimates.drawing import Drawing, waits_of_each
 from taskgov.estimates.quantiles import quantile
 from taskgov.estimates.queue_now import Present, Scene
-from taskgov.estimates.requests import Arrival, Ran, Request
+from taskgov.estimates.requests import Arrival, Ran, Request, alike
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Held, Job, Jobs, accepts, replay
 from taskgov.hyperpod.names import cluster_queue_of, local_queue_of, namespace_of
 from taskgov.quantities import GPU
 from taskgov.scheduling.instants import SECOND
 from taskgov.scheduling.objects import Admission, PodSet, PodSetAdmission, Workload
+from taskgov.services.estimate_starts import READ_DAYS
 from taskgov_cli.advise_reading import basis_of_use, past_of
 from taskgov_cli.replay_traces import read_trace
 
@@ -86,7 +88,12 @@ class Truth:
             self.of_job.setdefault(stay.job, []).append(stay)
         self._arrivals = [piece.arrival for piece in self.pieces]
         self.requests = [Request(piece.team, piece.gpus) for piece in self.pieces]
-        self._came = list(map(Arrival, self.requests, self._arrivals))
+        self._batch = batches([(alike(one), at) for one, at in zip(self.requests, self._arrivals, strict=True)])
+        self._members: dict[int, list[float]] = {}
+        """When the jobs of each batch came."""
+        for batch, at in zip(self._batch, self._arrivals, strict=True):
+            self._members.setdefault(batch, []).append(at)
+        self._final = [self._request(job, inf) for job in range(len(self.pieces))]
         self._ran: dict[int, Ran] = {}
         self._over = [inf] * len(self.pieces)
         for job, stays in self.of_job.items():
@@ -98,6 +105,13 @@ class Truth:
         for job, start in sorted(self.first.items(), key=lambda pair: pair[1]):
             piece = self.pieces[job]
             self.waits.setdefault(piece.team, []).append((start, start - piece.arrival))
+
+    def request(self, job: int, at: float) -> Request:
+        """Return the request of a job as it is known at a moment: with as many jobs of its batch as have come."""
+        return self._final[job] if self._members[self._batch[job]][-1] <= at else self._request(job, at)
+
+    def _request(self, job: int, at: float) -> Request:
+        return self.requests[job]._replace(batch=size_class(max(bisect_right(self._members[self._batch[job]], at), 1)))
 
     def waiting(self, first: float, last: float) -> list[int]:
         """Return the jobs that came between two moments and did not start at once."""
@@ -131,18 +145,23 @@ class Truth:
                 usage = PodSetAdmission("main", 1, {GPU: FLAVOR}, {GPU: piece.gpus})
                 held = Held(Admission(cluster_queue_of(piece.team), (usage,)), stay.start)
         is_known = self.known in {"all", "waiting" if held is None else "running"}
-        return Present(self.works[job], self.requests[job], held, ran, piece.run_time if is_known else None)
+        request = self.request(job, now / SECOND)
+        return Present(self.works[job], request, held, ran, piece.run_time if is_known else None)
 
-    def history(self, at: float, last: int = 4000) -> list[Ran]:
-        """Return how long the last jobs ran, as it is known at a moment: each job by its last stay."""
+    def history(self, at: float) -> list[Ran]:
+        """Return how long the jobs of the last 28 days ran, as in an account: each by its last stay."""
         now, found = round(at * SECOND), dict[int, Ran]()
-        place = bisect_right(self._starts, now)
-        for number in range(max(0, place - last), place):
+        first = bisect_left(self._starts, now - round(READ_DAYS.total_seconds() * SECOND))
+        for number in range(first, bisect_right(self._starts, now)):
             stay = self.stays[number]
-            if stay.end is not None and stay.end <= now:
-                ran = self._ran.get(number) or self._ran.setdefault(number, self._run(stay, stay.end, ended=True))
-            else:
-                ran = self._run(stay, now, ended=False)
+            ended = stay.end is not None and stay.end <= now
+            ran = self._ran.get(number) if ended else None
+            if ran is None:
+                end = stay.end if ended and stay.end is not None else now
+                request, start = self.request(stay.job, at), stay.start / SECOND
+                ran = Ran(request, start, end / SECOND - start, ended and not stay.preempted)
+                if ended and request is self._final[stay.job]:
+                    self._ran[number] = ran
             found[stay.job] = ran
         return self._with_next(found.values(), at) if self.known == "near" else list(found.values())
 
@@ -154,14 +173,10 @@ class Truth:
         mixed = chain.from_iterable(zip_longest(ahead, back))
         return [ran._replace(started=at - place) for place, ran in enumerate(ran for ran in mixed if ran is not None)]
 
-    def _run(self, stay: Stay, end: int, *, ended: bool) -> Ran:
-        seconds = (end - stay.start) / SECOND
-        return Ran(self.requests[stay.job], stay.start / SECOND, seconds, ended and not stay.preempted)
-
     def arrivals(self, at: float) -> Arrivals:
         """Return who came in the 22 days before a moment: 14, and 7 for those of futures a week ahead."""
-        first, last = bisect_left(self._arrivals, at - 22 * DAY), bisect_right(self._arrivals, at)
-        return Arrivals(self._came[first:last], at, ((0.0, at),))
+        places = range(bisect_left(self._arrivals, at - 22 * DAY), bisect_right(self._arrivals, at))
+        return Arrivals([Arrival(self.request(job, at), self._arrivals[job]) for job in places], at, ((0.0, at),))
 
     def simple(self, job: int, at: float, ahead: int) -> tuple[float, float, float]:
         """Return three simple estimates of how long a job still waits: mean of 20, median of 100, position x rate.

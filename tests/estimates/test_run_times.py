@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taskgov.estimates.batches import GAP, size_class, sized
 from taskgov.estimates.little_known import doubt, vague_law
 from taskgov.estimates.requests import Ran, Request, sound
 from taskgov.estimates.run_law import POINTS, TOP, RunLaw, combined
@@ -234,7 +235,7 @@ def test_the_law_of_jobs_that_reached_an_age_is_what_is_left_of_the_law_of_all(s
 
 
 def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> None:
-    mine = [(float(seconds), True) for seconds in (10, 20, 5000)]
+    mine = [(float(seconds), True) for seconds in (10, 20, 500)]
     others = [(float(seconds), seconds < 400) for seconds in range(100, 500, 10)]
     history = [ran(seconds, ended=ended) for seconds, ended in mine]
     alone = combined(mine, VAGUE_LAW, doubt(mine))
@@ -242,6 +243,45 @@ def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> Non
     history += [ran(seconds, Request("a", 8), ended=ended) for seconds, ended in others]
     wider = combined(others, VAGUE_LAW, doubt([*mine, *others]))
     assert RunTimes(history).law(A).times == combined(mine, wider, always(WIDER)).times
+
+
+@pytest.mark.parametrize("age", [0.0, 500.0, 2000.0])
+def test_those_that_reached_an_age_show_how_long_jobs_run_on_however_many_younger_ones_there_are(age: float) -> None:
+    young = [ran(300.0 + place % 290, started=-600.0 - place, ended=place % 5 == 0) for place in range(700)]
+    old = [ran(7200.0 + place, started=-20_000.0 - place) for place in range(200)]
+    law = RunTimes([*young, *old]).law(A, age)
+    long = 1 - law.below(600.0)
+    assert long > 0.1
+    assert law.below(7000.0) - law.below(600.0) < 0.1 * long
+    assert 1 - law.below(7500.0) < 0.1 * long
+
+
+@pytest.mark.parametrize("owner", ["", "o"])
+def test_jobs_of_large_batches_are_like_those_of_large_batches(owner: str) -> None:
+    alone, many = A._replace(owner=owner, batch=1), A._replace(owner=owner, batch=50)
+    history = [ran(9000.0 + place, alone, -place) for place in range(60)]
+    history += [ran(100.0 + place, many, -place) for place in range(60)]
+    run_times = RunTimes(history)
+    assert draws(run_times, alone)[150] > 8000
+    assert draws(run_times, many)[150] < 200
+    assert 100 < draws(run_times, A._replace(owner=owner))[100] < 200, "of an unknown batch: like all"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 300)), max_size=80))
+def test_a_batch_has_the_jobs_that_are_submitted_one_right_after_the_other(jobs: list[tuple[str, int]]) -> None:
+    found = sized([(Request(team, 1), float(at)) for team, at in jobs])
+    for (team, at), request in zip(jobs, found, strict=True):
+        near = sorted(other_at for other, other_at in jobs if other == team)
+        first = last = near.index(at)
+        while first > 0 and near[first] - near[first - 1] <= GAP:
+            first -= 1
+        while last + 1 < len(near) and near[last + 1] - near[last] <= GAP:
+            last += 1
+        assert request == Request(team, 1, batch=size_class(last - first + 1))
+
+
+def test_a_batch_is_never_smaller_than_what_is_known_of_it() -> None:
+    assert sized([(A._replace(batch=10), 0.0), (A, 0.0), (A, 30.0)]) == [A._replace(batch=size) for size in (10, 3, 3)]
 
 
 def test_a_job_older_than_all_that_are_known_runs_on_for_long() -> None:

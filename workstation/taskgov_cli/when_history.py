@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from taskgov.estimates.batches import sized
 from taskgov.estimates.history import History, of_record
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.services.estimate_starts import READ_DAYS
@@ -44,14 +45,15 @@ def _of_trace(path: Path, now: float) -> History:
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as a history: {error}") from error
     start = now - trace.span
+    requests = sized([(Request(job.team, job.gpus), start + job.arrival) for job in trace.jobs])
     runs = tuple(
         Ran(
-            Request(job.team, job.gpus),
+            request,
             start + job.arrival,
             min(job.run_time, trace.span - job.arrival),
             ended=job.arrival + job.run_time <= trace.span,
         )
-        for job in trace.jobs
+        for job, request in zip(trace.jobs, requests, strict=True)
     )
-    arrivals = tuple(Arrival(Request(job.team, job.gpus), start + job.arrival) for job in trace.jobs)
+    arrivals = tuple(Arrival(request, start + job.arrival) for job, request in zip(trace.jobs, requests, strict=True))
     return History(runs, arrivals, ((start, now),) if trace.jobs else (), f"trace of {len(runs)} jobs")

@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.batches import NO_BATCH, batches, new_batch
-from taskgov.estimates.requests import narrowest
+from taskgov.estimates.requests import alike
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ class Past:
     @cached_property
     def batches(self) -> Sequence[int]:
         """The batch of each arrival, in order."""
-        group = {request: narrowest(request) for request in self.requests}
+        group = {request: alike(request) for request in self.requests}
         return array("q", batches([(group[arrival.request], arrival.at) for arrival in self._arrivals]))
 
     def later(self, now: float) -> Past:

@@ -9,6 +9,10 @@ drifts from start to start (an autoregressive process): within a batch it keeps 
 batch to batch the part `BETWEEN`. Both are standard normal, so correlation changes no single run time. What the latest
 jobs of a group show is in the distribution of its run times already (`taskgov.estimates.run_times`).
 
+Large batches are different from small ones: where a team submits 50 jobs within minutes, they are seldom jobs of days.
+So the number of jobs in a batch (`SIZES`) is a property of a job's request, with a distribution of its own. For a batch
+that still grows, it is the number so far.
+
 On Philly (first half), the scores of two jobs of a team and the same number of GPUs have a correlation of 0.59 if they
 were submitted within a minute, 0.35 within 5 to 30 minutes, 0.13 within 2 to 6 hours, and 0.05 within 6 to 24 hours; of
 jobs with other numbers of GPUs, 0.27 within a minute and none later.
@@ -16,13 +20,16 @@ jobs with other numbers of GPUs, 0.27 within a minute and none later.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import sqrt
 from typing import TYPE_CHECKING, Final
+
+from taskgov.estimates.requests import alike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from taskgov.estimates.requests import Group
+    from taskgov.estimates.requests import Group, Request
 
 TOGETHER: Final = 0.6
 """Correlation of two run times of a batch that start one after the other."""
@@ -34,6 +41,8 @@ WITHIN_ADDS: Final = sqrt(1.0 - WITHIN * WITHIN)
 """The standard deviation of what is added."""
 BETWEEN_ADDS: Final = sqrt(1.0 - BETWEEN * BETWEEN)
 NO_BATCH: Final = -1
+SIZES: Final = (1, 3, 10, 50)
+"""The classes of batches: each has at least so many jobs."""
 
 
 def batches(jobs: Sequence[tuple[Group, float]]) -> list[int]:
@@ -52,6 +61,30 @@ def batches(jobs: Sequence[tuple[Group, float]]) -> list[int]:
         found[place] = place if before is None or at - jobs[before][1] > GAP else found[before]
         last[group] = place
     return found
+
+
+def size_class(size: int) -> int:
+    """Return 1, 3, 10 or 50: the greatest of them that a batch has as jobs.
+
+    Example:
+        >>> size_class(2), size_class(49)
+        (1, 10)
+
+    """
+    return max(least for least in SIZES if least <= size)
+
+
+def sized(jobs: Sequence[tuple[Request, float]]) -> list[Request]:
+    """Return the request of each job with the size class of its batch, given when each was submitted, in seconds.
+
+    A class that a request has already stays if it is greater.
+    """
+    found = batches([(alike(request), at) for request, at in jobs])
+    count = Counter(found)
+    return [
+        request._replace(batch=max(size_class(count[batch]), request.batch))
+        for (request, _), batch in zip(jobs, found, strict=True)
+    ]
 
 
 def new_batch(block: int, batch: int, arrivals: int) -> int:

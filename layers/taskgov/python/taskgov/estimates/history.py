@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.arrivals import Coming, Past
+from taskgov.estimates.batches import sized
 from taskgov.estimates.quantiles import LEAST_HISTORY
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
@@ -49,20 +50,22 @@ class History:
 def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, still: Iterable[Attempt] = ()) -> History:
     """Return the history in a record of work. `still` are the attempts that wait or run."""
     seen = [attempt for attempt in ended if attempt.end != End.UNSEEN]
+    present = tuple(still)
+    first = {attempt.uid: attempt for attempt in (*present, *reversed(seen))}
+    came = [(_request(attempt), attempt.created.timestamp()) for attempt in first.values()]
+    requests = dict(zip(first, sized(came), strict=True))
+    arrivals = tuple(Arrival(request, at) for request, (_, at) in zip(requests.values(), came, strict=True))
     runs = tuple(
-        Ran(_request(attempt), attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
+        Ran(requests[attempt.uid], attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
         for attempt in seen
         if attempt.admitted is not None and (seconds := attempt.run_seconds) is not None
     )
-    present = tuple(still)
-    first = {attempt.uid: attempt for attempt in (*present, *reversed(seen))}
-    arrivals = tuple(Arrival(_request(attempt), attempt.created.timestamp()) for attempt in first.values())
     spans = tuple((span.start.timestamp(), min(span.end.timestamp(), now)) for span in measured)
     longest: dict[str, float] = {}
     for attempt in seen:
         longest[attempt.uid] = max(longest.get(attempt.uid, 0.0), float(attempt.run_seconds or 0))
     backgrounds = {
-        attempt.uid: Background(attempt.owner or "", longest.get(attempt.uid, 0.0))
+        attempt.uid: Background(attempt.owner or "", longest.get(attempt.uid, 0.0), requests[attempt.uid].batch)
         for attempt in present
         if attempt.uid
     }
@@ -98,7 +101,9 @@ class Basis(NamedTuple):
 
 def basis_of(history: History, queue: Queue, now: float) -> Basis:
     """Return what estimates are drawn from. A history that is too short, stale or of other queues gives none."""
-    run_times = RunTimes([*history.runs, *queue.runs], now)
+    first = min((start for start, _ in history.measured), default=now)
+    # Of the jobs that started before the history, only the long ones are in it.
+    run_times = RunTimes((ran for ran in (*history.runs, *queue.runs) if ran.started >= first), now)
     comes = _come(history, queue.scene)
     past = Past(history.arrivals, now, history.measured)
     return Basis(history, run_times, past, comes, _lacks(history, run_times.count, comes, now))

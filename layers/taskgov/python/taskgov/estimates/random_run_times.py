@@ -6,7 +6,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from taskgov.estimates.batches import BETWEEN, BETWEEN_ADDS, NO_BATCH, WITHIN, WITHIN_ADDS, batches
-from taskgov.estimates.requests import narrowest
+from taskgov.estimates.requests import alike
 from taskgov.estimates.run_law import NORMAL
 from taskgov.scheduling.instants import SECOND
 
@@ -25,7 +25,7 @@ class RandomRunTimes:
         """Take the present jobs in the order in which they start."""
         self._chance, self._together, self._run_times, self._present = chance, together, run_times, present
         self._prospects = [run_times.prospect(job.request, job.ran) for job in present]
-        self._batches = batches([(narrowest(job.request), job.workload.created / SECOND) for job in present])
+        self._batches = batches([(alike(job.request), job.workload.created / SECOND) for job in present])
         self._shared: dict[Group, tuple[float, int]] = {}
 
     def begin(self) -> list[float]:
@@ -41,7 +41,7 @@ class RandomRunTimes:
         return self._drawn(request, self._run_times.prospect(request), batch)
 
     def _drawn(self, request: Request, prospect: Prospect, batch: int) -> float:
-        group = narrowest(request)
+        group = alike(request)
         shared, last = self._shared.get(group) or (self._normal(), NO_BATCH)
         keeps, adds = (WITHIN, WITHIN_ADDS) if batch == last else (BETWEEN, BETWEEN_ADDS)
         shared = keeps * shared + adds * self._normal()

@@ -30,6 +30,8 @@ class Request(NamedTuple):
     gpus: int
     owner: str = ""
     limit: float | None = None
+    batch: int = 0
+    """At least so many jobs are in its batch, as `taskgov.estimates.batches.size_class` says; 0 if unknown."""
 
 
 def groups_of(request: Request) -> Iterator[Group]:
@@ -40,6 +42,8 @@ def groups_of(request: Request) -> Iterator[Group]:
         [('team', 'a', '8'), ('team', 'a'), ('gpus', '8'), ()]
 
     """
+    if request.batch:
+        yield "batch", request.team, request.owner, str(request.gpus), str(request.batch)
     if request.owner:
         yield "owner", request.team, request.owner, str(request.gpus)
         yield "owner", request.team, request.owner
@@ -52,6 +56,11 @@ def groups_of(request: Request) -> Iterator[Group]:
 def narrowest(request: Request) -> Group:
     """Return the narrowest group of a job."""
     return next(groups_of(request))
+
+
+def alike(request: Request) -> Group:
+    """Return the group of a job whose jobs are of one batch if they are submitted together."""
+    return next(groups_of(request._replace(batch=0)))
 
 
 class Ran(NamedTuple):

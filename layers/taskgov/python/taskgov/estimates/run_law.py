@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from math import sqrt
+from math import inf, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,8 +72,20 @@ class RunLaw:
         return self.times[before] + (place - before) * (self.times[before + 1] - self.times[before])
 
 
+class Rest(NamedTuple):
+    """The distribution of jobs that run for longer than a time."""
+
+    since: float
+    """Seconds."""
+    law: RunLaw
+
+
 def combined(
-    seen: Sequence[tuple[float, bool]], wider: RunLaw, strength: Callable[[float], float], since: float = 0.0
+    seen: Sequence[tuple[float, bool]],
+    wider: RunLaw,
+    strength: Callable[[float], float],
+    since: float = 0.0,
+    rest: Rest | None = None,
 ) -> RunLaw:
     """Return the law of a group, given its jobs (seconds, whether they ended then) and the law of a wider group.
 
@@ -81,18 +93,20 @@ def combined(
     so many more jobs as `strength` returns for the age (S. Walker, P. Muliere, "Beta-Stacy processes and a
     generalization of the Polya-urn scheme", 1997). Few jobs that reached an age therefore show little, no matter how
     many younger ones run. Without `strength`, this is the estimator of Kaplan and Meier. All jobs ran, and all draws of
-    the wider law run, for longer than `since`.
+    the wider law run, for longer than `since`. Those that run for longer than `rest.since` continue as `rest` says.
 
     The part that ends at a time is spread evenly over the time since the one before it: otherwise all draws would be
     late by half a step. If several jobs of the group ended at the same time, only the first one is spread.
     """
     if not seen:
         return wider
-    ends = Counter(seconds for seconds, ended in seen if ended)
+    until = inf if rest is None else rest.since
+    ends = Counter(seconds for seconds, ended in seen if ended and seconds <= until)
     reached = sorted(seconds for seconds, _ in seen)
     place, of_wider, stays, others_stay = 0, 0, 1.0, 1.0
     points = [(since, 0.0)]
-    for seconds in sorted({*ends, *wider.times}):
+    times = {*ends, *wider.times[: bisect_right(wider.times, until)]}
+    for seconds in sorted(times if rest is None else {*times, until}):
         while place < len(reached) and reached[place] < seconds:
             place += 1
         while of_wider < POINTS and wider.times[of_wider] <= seconds:
@@ -109,8 +123,11 @@ def combined(
         stays *= max(1.0 - ending / at_risk, 0.0)
         points.append((seconds, 1.0 - stays))
         others_stay = left
-    longest = max(points[-1][0], SHORTEST)
-    points += [(runs_on(longest, rest), 1.0 - stays * rest) for rest in _BEYOND]
+    if rest is None:
+        longest = max(points[-1][0], SHORTEST)
+        points += [(runs_on(longest, part), 1.0 - stays * part) for part in _BEYOND]
+    else:
+        points += [(seconds, 1.0 - stays * (1.0 - part)) for seconds, part in zip(rest.law.times, PARTS, strict=True)]
     return RunLaw(list(_inverted(points)))
 
 

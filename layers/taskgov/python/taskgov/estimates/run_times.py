@@ -2,6 +2,7 @@
 
 | group, narrowest first | used if |
 | --- | --- |
+| team, owner, GPUs and size of the batch | the batch is known |
 | team, owner and GPUs; team and owner | the owner is known |
 | team and GPUs; team | |
 | GPUs; everybody | |
@@ -10,29 +11,30 @@ Each group takes the jobs that started last, until `LAST` of them have ended (te
 groups). Taking a number of ends, not of jobs, avoids a bias: most jobs of a recent burst still run, and those that have
 ended are the short ones.
 
+The last jobs of a busy team may all have started today: they do not show how many run for days. So at each of `AGES`,
+the latest jobs that reached this age decide from there on. This also holds for running jobs.
+
 A wider group counts as `WIDER` more jobs of the narrower one that reach each age (`taskgov.estimates.run_law`), without
 the jobs that narrower groups have already: counted twice, the longest of them would make the mean too long. A group
 without history therefore equals its wider group, and how long its oldest jobs run on is mostly taken from there.
 
-How long a running job runs on is taken from the latest jobs that reached its age, or 2/3 of it. Where few jobs of all
-these groups did, what is assumed without history counts too (`taskgov.estimates.little_known`). The estimate is then
-wide, no matter how many shorter jobs are known.
+Where few jobs of all these groups reached a running job's age, what is assumed without history counts too
+(`taskgov.estimates.little_known`). The estimate is then wide, no matter how many shorter jobs are known.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from itertools import chain
-from math import erfc, inf, log, sqrt
+from math import erfc, inf, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.little_known import doubt, vague_law, vague_law_of_old
 from taskgov.estimates.requests import groups_of, narrowest, sound
-from taskgov.estimates.run_law import NORMAL, SHORTEST, combined
+from taskgov.estimates.run_law import NORMAL, Rest, combined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from taskgov.estimates.requests import Group, Ran, Request
     from taskgov.estimates.run_law import RunLaw
@@ -42,8 +44,8 @@ MORE: Final = 300
 WIDER: Final = 3.0
 LONGEST: Final = 60 * 86400.0
 """Longest run time that is drawn, in seconds."""
-STEP: Final = 1.5
-"""Running jobs share a distribution if their ages are within this factor."""
+AGES: Final = tuple(600.0 * 3**step for step in range(8))
+"""At each of these ages, 10 minutes to 15 days in seconds, the latest jobs that reached it decide from there on."""
 NEARLY_ALL: Final = 0.9
 """If so much of a distribution is below a running job's age, the job has one of its own."""
 FEW: Final = 10
@@ -51,14 +53,14 @@ FEW: Final = 10
 LONGEST_KNOWN: Final = 20
 """At least so many of the longest known jobs show how long old jobs run on."""
 MOST: Final = 20_000
-"""How many of the latest jobs show how long old jobs run on."""
+"""How many of the latest jobs that reached an age show how long old jobs run on."""
 LEAST: Final = 1e-9
 """No quantile is nearer to 1 than this."""
 
 
 def _ends_taken(group: Group) -> int:
     """Return how many ended jobs the law of a group takes."""
-    narrow = {"team": 3, "owner": 4}
+    narrow = {"team": 3, "owner": 4, "batch": 5}
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
 
 
@@ -83,14 +85,15 @@ class Prospect(NamedTuple):
 
 
 def reached(age: float) -> float:
-    """Return the last time up to an age of a minute, 1.5 minutes, 2.25 minutes and so on; 0 below a minute.
+    """Return the last of `AGES` up to an age; 0 below the first one.
 
     Example:
-        >>> reached(30.0), reached(80.0), reached(100.0)
-        (0.0, 60.0, 90.0)
+        >>> reached(30.0), reached(1800.0), reached(2000.0)
+        (0.0, 1800.0, 1800.0)
 
     """
-    return SHORTEST * STEP ** int(log(age / SHORTEST) / log(STEP) + 1e-9) if age >= SHORTEST else 0.0
+    place = bisect_right(AGES, age)
+    return AGES[place - 1] if place else 0.0
 
 
 class RunTimes:
@@ -99,11 +102,12 @@ class RunTimes:
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
         """Take runs in any order."""
         self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
-        self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs[:MOST]))
+        self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs))
         self._groups: dict[Request, Sequence[tuple[Group, int]]] = {}
         """The groups of each request, and how many ended jobs the law of each takes."""
         self._laws: dict[tuple[Group, float], RunLaw] = {}
         self._assumptions: dict[float, RunLaw] = {}
+        self._doubts: dict[float, Callable[[float], float]] = {}
         self._longer: dict[float, Mapping[Group, Sequence[int]]] = {}
 
     @property
@@ -125,8 +129,14 @@ class RunTimes:
         key = narrowest(request), since
         law = self._laws.get(key)
         if law is None:
-            law = self._laws[key] = self._combined(groups_of(request), since)
+            law = self._laws[key] = self._combined(groups_of(request), since, self._rest(request, since))
         return law
+
+    def _rest(self, request: Request, since: float) -> Rest | None:
+        """Return the distribution of run times that exceed the next of `AGES`, if a known job ran that long."""
+        until = next((age for age in AGES if age > since), inf)
+        known = self._shorter(until) < len(self._by_length)
+        return Rest(until, self._law_since(request, until)) if known else None
 
     def _few_ran_longer(self, age: float) -> bool:
         return age > 0.0 and len(self._by_length) - self._shorter(age) <= FEW
@@ -135,7 +145,7 @@ class RunTimes:
         """Return how many of the known jobs, by length, ran at most this long."""
         return bisect_right(self._by_length, (age, len(self._jobs)))
 
-    def _combined(self, groups: Iterable[Group], since: float) -> RunLaw:
+    def _combined(self, groups: Iterable[Group], since: float, rest: Rest | None) -> RunLaw:
         levels, counted = [], set[int]()
         of_group = self._that_ran_longer(since)
         for group in groups:
@@ -143,10 +153,17 @@ class RunTimes:
             if more:
                 counted.update(more)
                 levels.append([(self._jobs[number].seconds, self._jobs[number].ended) for number in more])
-        law, strength = self._assumed(since), doubt(chain.from_iterable(levels))
+        law, strength = self._assumed(since), self._doubt(since)
         for seen in reversed(levels):
-            law, strength = combined(seen, law, strength, since), _wider
+            law, strength = combined(seen, law, strength, since, rest), _wider
         return law
+
+    def _doubt(self, since: float) -> Callable[[float], float]:
+        found = self._doubts.get(since)
+        if found is None:
+            everybody = [self._jobs[number] for number in self._that_ran_longer(since).get((), ())]
+            found = self._doubts[since] = doubt((ran.seconds, ran.ended) for ran in everybody)
+        return found
 
     def _assumed(self, since: float) -> RunLaw:
         law = self._assumptions.get(since)
@@ -162,7 +179,7 @@ class RunTimes:
         if found is None:
             numbers: Sequence[int] = range(len(self._jobs))
             if since:
-                numbers = sorted(number for _, number in self._by_length[self._shorter(since) :])
+                numbers = sorted(number for _, number in self._by_length[self._shorter(since) :])[:MOST]
             of_group: dict[Group, list[int]] = {}
             ended: Counter[Group] = Counter()
             for number in numbers:

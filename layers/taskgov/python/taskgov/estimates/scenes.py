@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from taskgov.estimates.batches import sized
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Ran, Request
 from taskgov.futures import Held, Setting
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What the record of work adds to a workload's object: its owner, and how long it ran before."""
+    """What the record of work adds to a workload's object: its owner, how long it ran before, and its batch."""
 
     owner: str = ""
     ran: float = 0.0
     """Its longest run so far, in seconds."""
+    batch: int = 0
+    """The size class of its batch (`taskgov.estimates.batches`)."""
 
 
 _UNKNOWN: Final = Background()
@@ -93,11 +96,13 @@ def _all_present(kueue: KueueObjects, now: Instant, backgrounds: Mapping[str, Ba
     if isinstance(kueue, FollowedKueue):
         return map(_followed, filter(is_present, kueue.facts))
     classes = {item["metadata"]["name"]: int(item["value"]) for item in kueue.priority_classes}
-    found = (
-        _present(item, classes, now, backgrounds.get(str(item["metadata"].get("uid")), _UNKNOWN))
+    found = [
+        present
         for item in kueue.workloads
-    )
-    return (present for present in found if present is not None)
+        if (present := _present(item, classes, now, backgrounds.get(str(item["metadata"].get("uid")), _UNKNOWN)))
+    ]
+    requests = sized([(present.request, present.workload.created / SECOND) for present in found])
+    return [present._replace(request=request) for present, request in zip(found, requests, strict=True)]
 
 
 def _followed(facts: WorkloadFacts) -> Present:
@@ -117,7 +122,8 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, a
     workload = read_workload({**item, "kind": "Workload"}, classes)
     admission = read_admission(status) if "QuotaReserved" in true and "Evicted" not in true else None
     most = item["spec"].get("maximumExecutionTimeSeconds")
-    request = Request(named(item).team, _gpus(workload), about.owner, None if most is None else float(most))
+    limit = None if most is None else float(most)
+    request = Request(named(item).team, _gpus(workload), about.owner, limit, about.batch)
     if admission is None:
         return Present(workload, request, ran=about.ran)
     since = min(true["QuotaReserved"].since, now)  # the clock of the cluster may be ahead

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from taskgov.estimates.arrivals import BLOCK, SPREAD, Coming
 from taskgov.estimates.batches import BETWEEN, BETWEEN_ADDS, WITHIN, WITHIN_ADDS, batches
 from taskgov.estimates.flat.tables import Came, Here, Lasting, Terms
-from taskgov.estimates.requests import narrowest
+from taskgov.estimates.requests import alike
 from taskgov.futures import Job, Jobs, accepts
 from taskgov.futures.counting import Count
 from taskgov.scheduling.config import Strategy
@@ -155,7 +155,7 @@ def _flat(
         place=[by_uid[rank] for rank, _ in own],
         since=[-1 if job.held is None else job.held.since for job in present],
         watched=[int(index in asked) for _, index in own],
-        batch=batches([(narrowest(job.request), job.workload.created / SECOND) for job in present]),
+        batch=batches([(alike(job.request), job.workload.created / SECOND) for job in present]),
     )
     return Flat(
         terms,
@@ -210,7 +210,7 @@ class Lasted:
         self.limit.append(prospect.limit)
         self.fixed.append(fixed)
         self.below.append(prospect.below)
-        self.group.append(self.groups.setdefault(narrowest(request), len(self.groups)))
+        self.group.append(self.groups.setdefault(alike(request), len(self.groups)))
 
     def lasting(self) -> Lasting:
         """Return the tables."""
