@@ -122,7 +122,15 @@ def test_waits_of_days_that_are_always_simulated_too_long_are_bent_and_shorter_o
     assert corrections(["a"], far(DAYS, 1.0), 1e8)["a"].bend == pytest.approx(0.0)
 
 
-@given(st.floats(0.1, 3.0), st.floats(60, 7e5), st.floats(60, 7e5))
+def test_what_a_bend_corrects_is_not_corrected_again() -> None:
+    moved = corrections(["a"], far(DAYS, 0.5), 1e8)["a"]
+    assert abs(moved.half) < 0.1
+    found = moved.of(Estimate(86400.0 * 4, 86400.0 * 8))
+    assert found.half == pytest.approx(86400.0 * 2, rel=0.2)
+    assert found.nine > 86400.0 * 2
+
+
+@given(st.floats(-3.0, 3.0), st.floats(60, 7e5), st.floats(60, 7e5))
 def test_what_is_simulated_later_stays_later(power: float, first: float, then: float) -> None:
     moved = corrections(["a"], far(DAYS, power), 1e8)["a"]
     early, late = (moved.of(Estimate(half, 2 * half)) for half in sorted((first, then)))

@@ -247,7 +247,7 @@ def test_a_job_of_a_narrow_group_does_not_count_again_in_the_wider_ones() -> Non
 
 @pytest.mark.parametrize("age", [0.0, 500.0, 2000.0])
 def test_those_that_reached_an_age_show_how_long_jobs_run_on_however_many_younger_ones_there_are(age: float) -> None:
-    young = [ran(300.0 + place % 290, started=-600.0 - place, ended=place % 5 == 0) for place in range(700)]
+    young = [ran(300.0 + place % 290, started=-600.0 - place, ended=place % 5 == 0) for place in range(2000)]
     old = [ran(7200.0 + place, started=-20_000.0 - place) for place in range(200)]
     law = RunTimes([*young, *old]).law(A, age)
     long = 1 - law.below(600.0)

@@ -64,7 +64,7 @@ def batches(jobs: Sequence[tuple[Group, float]]) -> list[int]:
 
 
 def size_class(size: int) -> int:
-    """Return 1, 3, 10 or 50: the greatest of them that a batch has as jobs.
+    """Return 1, 3, 10 or 50: the greatest of them that is at most the number of jobs.
 
     Example:
         >>> size_class(2), size_class(49)
