@@ -32,7 +32,7 @@ from taskgov.estimates.batches import batches, size_class
 from taskgov.estimates.drawing import Drawing, waits_of_each
 from taskgov.estimates.quantiles import quantile
 from taskgov.estimates.queue_now import Present, Scene
-from taskgov.estimates.requests import Arrival, Ran, Request, alike
+from taskgov.estimates.requests import Arrival, Ran, Request, alike, of_another_batch
 from taskgov.estimates.run_times import RunTimes
 from taskgov.futures import Held, Job, Jobs, accepts, replay
 from taskgov.hyperpod.names import cluster_queue_of, local_queue_of, namespace_of
@@ -111,7 +111,9 @@ class Truth:
         return self._final[job] if self._members[self._batch[job]][-1] <= at else self._request(job, at)
 
     def _request(self, job: int, at: float) -> Request:
-        return self.requests[job]._replace(batch=size_class(max(bisect_right(self._members[self._batch[job]], at), 1)))
+        return self.requests[job]._replace(
+            size=size_class(max(bisect_right(self._members[self._batch[job]], at), 1)), batch=self._batch[job] + 1
+        )
 
     def waiting(self, first: float, last: float) -> list[int]:
         """Return the jobs that came between two moments and did not start at once."""
@@ -176,7 +178,9 @@ class Truth:
     def arrivals(self, at: float) -> Arrivals:
         """Return who came in the 22 days before a moment: 14, and 7 for those of futures a week ahead."""
         places = range(bisect_left(self._arrivals, at - 22 * DAY), bisect_right(self._arrivals, at))
-        return Arrivals([Arrival(self.request(job, at), self._arrivals[job]) for job in places], at, ((0.0, at),))
+        return Arrivals(
+            [Arrival(of_another_batch(self.request(job, at)), self._arrivals[job]) for job in places], at, ((0.0, at),)
+        )
 
     def simple(self, job: int, at: float, ahead: int) -> tuple[float, float, float]:
         """Return three simple estimates of how long a job still waits: mean of 20, median of 100, position x rate.

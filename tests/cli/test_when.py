@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from taskgov.work.attempt import Attempt, End, Held
 from taskgov.work.day import Day, to_bytes
 from taskgov.work.measured import Span
 from taskgov_cli.main import app
+from taskgov_cli.when_history import read_history
 from tests.support.lab import G5, Lab
 from tests.support.memory import NOON
 
@@ -152,6 +154,16 @@ def test_a_trace_is_a_history_that_ends_now(snapshot: Path, tmp_path: Path) -> N
     file = tmp_path / "trace.csv"
     file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
     assert found("waits", "-s", snapshot, "--history", file, "--futures", 20)["futures"] == 20
+
+
+def test_jobs_of_a_trace_know_their_batch_and_what_comes_is_of_another(tmp_path: Path) -> None:
+    rows = [f"2026-01-0{1 + n // 3} 00:00:{20 * (n % 3):02},3600,4,0,team-a" for n in range(6)]
+    file = tmp_path / "trace.csv"
+    file.write_text("\n".join(["timestamp,duration,num_gpus,gpu_time,cluster", *rows]) + "\n")
+    history = read_history(file, NOON.timestamp())
+    assert [run.request.size for run in history.runs] == [3] * 6
+    assert sorted(Counter(run.request.batch for run in history.runs).values()) == [3, 3]
+    assert {(arrival.request.size, arrival.request.batch) for arrival in history.arrivals} == {(3, 0)}
 
 
 def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def of_batch(number: int, count: int, at: timedelta = timedelta()) -> list[Attem
 def test_runs_and_arrivals_know_how_many_jobs_their_batch_has() -> None:
     large, alone, two = of_batch(1, 12), of_batch(2, 1, HOUR), of_batch(3, 2, 2 * HOUR)
     history = recorded([*large, *alone, *two])
-    assert sorted(run.request.batch for run in history.runs) == [1] * 3 + [10] * 12
-    assert sorted(arrival.request.batch for arrival in history.arrivals) == [1] * 3 + [10] * 12
+    assert sorted(run.request.size for run in history.runs) == [1] * 3 + [10] * 12
+    assert sorted(arrival.request.size for arrival in history.arrivals) == [1] * 3 + [10] * 12
 
 
 def test_a_job_that_lost_its_quota_is_one_job_of_its_batch() -> None:
@@ -41,25 +41,29 @@ def test_a_job_that_lost_its_quota_is_one_job_of_its_batch() -> None:
     evicted = [replace(one, end=End.EVICTED, ended=one.ended and one.ended - MINUTE, number=1) for one in first]
     again = [replace(one, number=2, admitted=one.ended, ended=one.ended and one.ended + HOUR) for one in first]
     history = recorded([*evicted, *again])
-    assert [run.request.batch for run in history.runs] == [1] * 4
+    assert [run.request.size for run in history.runs] == [1] * 4
     assert len(history.arrivals) == 2
 
 
 def test_a_present_job_is_of_the_batch_that_the_record_knows() -> None:
     ended, still = of_batch(1, 20)[:15], of_batch(1, 20)[15:]
     history = recorded(ended, [replace(one, ended=None, end=None) for one in still])
-    assert {about.batch for about in history.backgrounds.values()} == {10}
-    present = queue_of(queue().snapshot(), {}, {"uid-waits": Background("", 0.0, 50)}).scene.present
-    assert {job.workload.uid: job.request.batch for job in present} == {
+    assert {about.size for about in history.backgrounds.values()} == {10}
+    assert len({run.request.batch for run in history.runs}) == 1
+    assert {about.batch for about in history.backgrounds.values()} == {run.request.batch for run in history.runs}
+    assert {arrival.request.batch for arrival in history.arrivals} == {0}, "what comes is not of this batch"
+    present = queue_of(queue().snapshot(), {}, {"uid-waits": Background("", 0.0, 50, 7)}).scene.present
+    assert {job.workload.uid: job.request.size for job in present} == {
         "uid-a-own": 1,
         "uid-b-own": 1,
         "uid-waits": 50,
     }
+    assert {job.request.batch for job in present if job.workload.uid == "uid-waits"} == {7}
 
 
 def test_jobs_that_were_submitted_together_are_a_batch_before_the_record_knows_them() -> None:
     found = queue_of(queue("one", "two", "three", "four").snapshot(), {}).scene.present
-    assert [job.request.batch for job in found if job.held is None] == [3] * 4
+    assert [job.request.size for job in found if job.held is None] == [3] * 4
 
 
 def test_runs_that_began_before_the_history_do_not_count_since_only_the_long_ones_are_in_it() -> None:

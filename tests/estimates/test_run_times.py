@@ -258,7 +258,7 @@ def test_those_that_reached_an_age_show_how_long_jobs_run_on_however_many_younge
 
 @pytest.mark.parametrize("owner", ["", "o"])
 def test_jobs_of_large_batches_are_like_those_of_large_batches(owner: str) -> None:
-    alone, many = A._replace(owner=owner, batch=1), A._replace(owner=owner, batch=50)
+    alone, many = A._replace(owner=owner, size=1), A._replace(owner=owner, size=50)
     history = [ran(9000.0 + place, alone, -place) for place in range(60)]
     history += [ran(100.0 + place, many, -place) for place in range(60)]
     run_times = RunTimes(history)
@@ -277,11 +277,85 @@ def test_a_batch_has_the_jobs_that_are_submitted_one_right_after_the_other(jobs:
             first -= 1
         while last + 1 < len(near) and near[last + 1] - near[last] <= GAP:
             last += 1
-        assert request == Request(team, 1, batch=size_class(last - first + 1))
+        assert request == Request(team, 1, size=size_class(last - first + 1), batch=max(near[first], 1))
 
 
-def test_a_batch_is_never_smaller_than_what_is_known_of_it() -> None:
-    assert sized([(A._replace(batch=10), 0.0), (A, 0.0), (A, 30.0)]) == [A._replace(batch=size) for size in (10, 3, 3)]
+def test_a_batch_is_never_smaller_or_younger_than_what_is_known_of_it() -> None:
+    known = A._replace(size=10, batch=70)
+    assert sized([(known, 100.0), (A, 100.0), (A, 130.9), (A, 200.0)]) == [
+        known,
+        *[A._replace(size=3, batch=70)] * 2,
+        A._replace(size=1, batch=200),
+    ]
+
+
+OTHERS = {
+    "nobody": [],
+    "single jobs of the team": [ran(7200.0 + 60 * place, A._replace(size=1), -3600.0 * place) for place in range(60)],
+    "another team": [ran(7200.0 + 60 * place, Request("b", 1, size=1), -3600.0 * place) for place in range(60)],
+}
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@given(jobs=st.integers(50, 400), seconds=st.integers(60, 400), ended=st.booleans())
+def test_however_many_jobs_of_a_batch_ran_equally_long_they_say_as_much_about_another_batch_as_one(
+    others: str, jobs: int, seconds: int, ended: bool
+) -> None:
+    batch, another = A._replace(size=50, batch=1), A._replace(size=50, batch=2)
+    history = [ran(float(seconds), batch, 10.0, ended=ended)] * jobs + OTHERS[others]
+    law, by_one = RunTimes(history).law(another), RunTimes(history[jobs - 1 :]).law(another)
+    for time in (seconds + 1.0, 3600.0, 10_000.0, 100_000.0):
+        assert law.below(time) == pytest.approx(by_one.below(time), abs=0.02)
+    assert law.below(seconds + 1.0) < 0.5
+
+
+def test_jobs_of_one_batch_decide_for_the_others_of_it() -> None:
+    batch = A._replace(size=50, batch=1)
+    history = [ran(150.0 + place, batch, 10.0) for place in range(30)] + OTHERS["single jobs of the team"]
+    assert draws(RunTimes(history), batch)[250] < 200.0
+    assert draws(RunTimes(history), batch._replace(batch=2))[250] > 7000.0
+
+
+def test_of_a_batch_the_latest_jobs_that_ended_decide() -> None:
+    batch = A._replace(size=50, batch=1)
+    history = [ran(150.0 + place % 30, batch, -place) for place in range(200)]
+    history += [ran(9000.0 + place % 30, batch, -1000.0 - place) for place in range(400)]
+    assert draws(RunTimes(history), batch)[270] < 200.0
+
+
+def test_jobs_of_the_only_known_batch_decide_for_the_others_of_it() -> None:
+    batch = A._replace(size=50, batch=1)
+    assert draws(RunTimes([ran(150.0 + place, batch) for place in range(60)]), batch)[270] < 300.0
+
+
+def test_jobs_of_its_own_batch_do_not_count_again() -> None:
+    batch = A._replace(size=3, batch=1)
+    mine = [(float(seconds), True) for seconds in (10, 20, 500)]
+    others = [(float(seconds), True) for seconds in range(100, 500, 10)]
+    history = [ran(seconds, batch) for seconds, _ in mine] + [ran(seconds, A) for seconds, _ in others]
+    wider = combined(others, VAGUE_LAW, doubt([*mine, *others]))
+    assert RunTimes(history).law(batch).times == combined(mine, wider, always(WIDER)).times
+
+
+def test_several_batches_decide_for_the_next_one() -> None:
+    history = [ran(150.0 + place % 30, A._replace(size=50, batch=1 + place % 5), 10.0 - place) for place in range(150)]
+    history += OTHERS["single jobs of the team"]
+    law = RunTimes(history).law(A._replace(size=50, batch=9))
+    assert law.below(200.0) > 0.9
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([1, 3, 50]), st.integers(1, 100_000)), max_size=40))
+def test_laws_do_not_depend_on_which_is_asked_for_first(jobs: list[tuple[int, int, int]]) -> None:
+    history = [
+        ran(float(seconds), A._replace(size=size, batch=batch), -float(place))
+        for place, (batch, size, seconds) in enumerate(jobs)
+    ]
+    asked = [
+        (A._replace(size=size, batch=batch), age) for batch in (1, 0, 7) for size in (1, 3, 50) for age in (0.0, 900.0)
+    ]
+    first, second = RunTimes(history), RunTimes(history)
+    laws = {question: first.law(*question).times for question in asked}
+    assert all(second.law(*question).times == laws[question] for question in reversed(asked))
 
 
 def test_a_job_older_than_all_that_are_known_runs_on_for_long() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from taskgov.estimates.batches import sized
 from taskgov.estimates.history import History, of_record
-from taskgov.estimates.requests import Arrival, Ran, Request
+from taskgov.estimates.requests import Arrival, Ran, Request, of_another_batch
 from taskgov.services.estimate_starts import READ_DAYS
 from taskgov.services.work_record import RecordedWork, read_day
 from taskgov.work.day import joined
@@ -55,5 +55,8 @@ def _of_trace(path: Path, now: float) -> History:
         )
         for job, request in zip(trace.jobs, requests, strict=True)
     )
-    arrivals = tuple(Arrival(request, start + job.arrival) for job, request in zip(trace.jobs, requests, strict=True))
+    arrivals = tuple(
+        Arrival(of_another_batch(request), start + job.arrival)
+        for job, request in zip(trace.jobs, requests, strict=True)
+    )
     return History(runs, arrivals, ((start, now),) if trace.jobs else (), f"trace of {len(runs)} jobs")

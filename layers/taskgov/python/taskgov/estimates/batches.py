@@ -75,14 +75,18 @@ def size_class(size: int) -> int:
 
 
 def sized(jobs: Sequence[tuple[Request, float]]) -> list[Request]:
-    """Return the request of each job with the size class of its batch, given when each was submitted, in seconds.
+    """Return the request of each job with its batch and the size class of it, given when each came, in seconds.
 
-    A class that a request has already stays if it is greater.
+    The number of a batch is the second of its first submission. If some of its jobs have a number already, it is the
+    smallest of these; a class that a request has already stays if it is greater.
     """
     found = batches([(alike(request), at) for request, at in jobs])
-    count = Counter(found)
+    count, numbers = Counter(found), dict[int, int]()
+    for (request, at), batch in zip(jobs, found, strict=True):
+        number = request.batch or max(int(at), 1)
+        numbers[batch] = min(numbers.get(batch, number), number)
     return [
-        request._replace(batch=max(size_class(count[batch]), request.batch))
+        request._replace(size=max(size_class(count[batch]), request.size), batch=numbers[batch])
         for (request, _), batch in zip(jobs, found, strict=True)
     ]
 

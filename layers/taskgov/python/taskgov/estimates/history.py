@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from taskgov.estimates.arrivals import Coming, Past
 from taskgov.estimates.batches import sized
 from taskgov.estimates.quantiles import LEAST_HISTORY
-from taskgov.estimates.requests import Arrival, Ran, Request
+from taskgov.estimates.requests import Arrival, Ran, Request, of_another_batch
 from taskgov.estimates.run_times import RunTimes
 from taskgov.estimates.scenes import Background
 from taskgov.work.attempt import End
@@ -54,7 +54,9 @@ def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, st
     first = {attempt.uid: attempt for attempt in (*present, *reversed(seen))}
     came = [(_request(attempt), attempt.created.timestamp()) for attempt in first.values()]
     requests = dict(zip(first, sized(came), strict=True))
-    arrivals = tuple(Arrival(request, at) for request, (_, at) in zip(requests.values(), came, strict=True))
+    arrivals = tuple(
+        Arrival(of_another_batch(request), at) for request, (_, at) in zip(requests.values(), came, strict=True)
+    )
     runs = tuple(
         Ran(requests[attempt.uid], attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
         for attempt in seen
@@ -65,7 +67,12 @@ def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, st
     for attempt in seen:
         longest[attempt.uid] = max(longest.get(attempt.uid, 0.0), float(attempt.run_seconds or 0))
     backgrounds = {
-        attempt.uid: Background(attempt.owner or "", longest.get(attempt.uid, 0.0), requests[attempt.uid].batch)
+        attempt.uid: Background(
+            attempt.owner or "",
+            longest.get(attempt.uid, 0.0),
+            requests[attempt.uid].size,
+            requests[attempt.uid].batch,
+        )
         for attempt in present
         if attempt.uid
     }

@@ -57,11 +57,12 @@ def vague_law_of_old(since: float, longest: Sequence[tuple[float, bool]]) -> Run
     return RunLaw([max(since, SHORTEST) * (1.0 - part) ** (-1.0 / index) for part in PARTS])
 
 
-def doubt(seen: Iterable[tuple[float, bool]]) -> Callable[[float], float]:
+def doubt(seen: Iterable[tuple[float, bool]], jobs_of_one: float = 1.0) -> Callable[[float], float]:
     """Return a function: as how many more jobs the assumption counts at an age, given the known jobs.
 
-    A known job is (seconds, whether it ended then). Source of its weight: B. Efron, "The two sample problem with
-    censored data", 1967.
+    A known job is (seconds, whether it ended then). If so many jobs count as one only, each one stands for a part that
+    is as many times larger, and the assumption counts as so many times more jobs. Source of its weight: B. Efron, "The
+    two sample problem with censored data", 1967.
     """
     ordered = sorted(seen, key=lambda job: (job[0], not job[1]))
     times = [seconds for seconds, _ in ordered]
@@ -72,6 +73,8 @@ def doubt(seen: Iterable[tuple[float, bool]]) -> Callable[[float], float]:
 
     def more_jobs(age: float) -> float:
         shorter = bisect_left(times, age)
-        return VAGUE * (longer[shorter] / (len(times) - shorter)) ** 2 if shorter < len(times) else VAGUE
+        if shorter == len(times):
+            return VAGUE
+        return VAGUE * (jobs_of_one * longer[shorter] / (len(times) - shorter)) ** 2 * jobs_of_one
 
     return more_jobs

@@ -30,20 +30,22 @@ class Request(NamedTuple):
     gpus: int
     owner: str = ""
     limit: float | None = None
-    batch: int = 0
+    size: int = 0
     """At least so many jobs are in its batch, as `taskgov.estimates.batches.size_class` says; 0 if unknown."""
+    batch: int = 0
+    """The batch: jobs that are `alike` and have the same number here were submitted together; 0 if unknown."""
 
 
 def groups_of(request: Request) -> Iterator[Group]:
-    """Yield the groups of a job, narrowest first.
+    """Yield the groups of a job, narrowest first, without its own batch.
 
     Example:
         >>> list(groups_of(Request("a", 8)))
         [('team', 'a', '8'), ('team', 'a'), ('gpus', '8'), ()]
 
     """
-    if request.batch:
-        yield "batch", request.team, request.owner, str(request.gpus), str(request.batch)
+    if request.size:
+        yield "size", request.team, request.owner, str(request.gpus), str(request.size)
     if request.owner:
         yield "owner", request.team, request.owner, str(request.gpus)
         yield "owner", request.team, request.owner
@@ -60,7 +62,27 @@ def narrowest(request: Request) -> Group:
 
 def alike(request: Request) -> Group:
     """Return the group of a job whose jobs are of one batch if they are submitted together."""
-    return next(groups_of(request._replace(batch=0)))
+    return next(groups_of(request._replace(size=0)))
+
+
+def own_batch(request: Request) -> Group:
+    """Return the batch of a job as a group; none if it is unknown or has one or two jobs.
+
+    Example:
+        >>> own_batch(Request("a", 8, size=3, batch=1700000000))
+        ('batch', 'a', '', '8', '1700000000')
+        >>> own_batch(Request("a", 8, size=1, batch=1700000000))
+        ()
+
+    """
+    if request.size <= 1 or not request.batch:
+        return ()
+    return "batch", request.team, request.owner, str(request.gpus), str(request.batch)
+
+
+def of_another_batch(request: Request) -> Request:
+    """Return the request of a job like this one that is not of its batch."""
+    return request._replace(batch=0) if request.batch else request
 
 
 class Ran(NamedTuple):

@@ -2,12 +2,13 @@
 
 | group, narrowest first | used if |
 | --- | --- |
+| its own batch | it has three jobs or more |
 | team, owner, GPUs and size of the batch | the batch is known |
 | team, owner and GPUs; team and owner | the owner is known |
 | team and GPUs; team | |
 | GPUs; everybody | |
 
-Each group takes the jobs that started last, until `LAST` of them have ended (team or owner, and GPUs) or `MORE` (wider
+Each group takes the jobs that started last, until `LAST` of them have ended (up to team and GPUs) or `MORE` (wider
 groups). Taking a number of ends, not of jobs, avoids a bias: most jobs of a recent burst still run, and those that have
 ended are the short ones.
 
@@ -18,6 +19,9 @@ A wider group counts as `WIDER` more jobs of the narrower one that reach each ag
 the jobs that narrower groups have already: counted twice, the longest of them would make the mean too long. A group
 without history therefore equals its wider group, and how long its oldest jobs run on is mostly taken from there.
 
+The jobs of a batch tend to be equally long, so they show little about those of another batch, however many they are. If
+nearly all jobs of a group are of one batch, its wider group therefore counts as `WIDER` batches.
+
 Where few jobs of all these groups reached a running job's age, what is assumed without history counts too
 (`taskgov.estimates.little_known`). The estimate is then wide, no matter how many shorter jobs are known.
 """
@@ -26,11 +30,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from functools import partial
 from math import erfc, inf, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.little_known import doubt, vague_law, vague_law_of_old
-from taskgov.estimates.requests import groups_of, narrowest, sound
+from taskgov.estimates.requests import groups_of, narrowest, own_batch, sound
 from taskgov.estimates.run_law import NORMAL, Rest, combined
 
 if TYPE_CHECKING:
@@ -42,6 +47,8 @@ if TYPE_CHECKING:
 LAST: Final = 150
 MORE: Final = 300
 WIDER: Final = 3.0
+MATES: Final = 50
+"""So many jobs of a batch are taken into a group, so that one batch does not fill it."""
 LONGEST: Final = 60 * 86400.0
 """Longest run time that is drawn, in seconds."""
 AGES: Final = tuple(600.0 * 3**step for step in range(8))
@@ -60,7 +67,7 @@ LEAST: Final = 1e-9
 
 def _ends_taken(group: Group) -> int:
     """Return how many ended jobs the law of a group takes."""
-    narrow = {"team": 3, "owner": 4, "batch": 5}
+    narrow = {"team": 3, "owner": 4, "size": 5}
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
 
 
@@ -103,9 +110,20 @@ class RunTimes:
         """Take runs in any order."""
         self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
         self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs))
-        self._groups: dict[Request, Sequence[tuple[Group, int]]] = {}
-        """The groups of each request, and how many ended jobs the law of each takes."""
-        self._laws: dict[tuple[Group, float], RunLaw] = {}
+        self._batch: list[Group] = []
+        """The batch of each job; an unknown one is its own."""
+        self._of_batch: dict[Group, list[int]] = {}
+        self._longest: dict[Group, float] = {}
+        """The longest run of each batch."""
+        for number, ran in enumerate(self._jobs):
+            batch = own_batch(ran.request)
+            self._batch.append(batch or (str(number),))
+            if batch:
+                self._of_batch.setdefault(batch, []).append(number)
+                self._longest[batch] = max(self._longest.get(batch, 0.0), ran.seconds)
+        self._groups: dict[Group, Sequence[tuple[Group, int]]] = {}
+        """The groups of jobs with the same narrowest group, and how many ended jobs the law of each takes."""
+        self._laws: dict[tuple[Group, Group, float], RunLaw] = {}
         self._assumptions: dict[float, RunLaw] = {}
         self._doubts: dict[float, Callable[[float], float]] = {}
         self._longer: dict[float, Mapping[Group, Sequence[int]]] = {}
@@ -126,10 +144,11 @@ class RunTimes:
 
     def _law_since(self, request: Request, since: float) -> RunLaw:
         """Return the distribution of the run times that exceed a time."""
-        key = narrowest(request), since
+        batch = own_batch(request)
+        key = batch if self._longest.get(batch, 0.0) > since else (), narrowest(request), since
         law = self._laws.get(key)
         if law is None:
-            law = self._laws[key] = self._combined(groups_of(request), since, self._rest(request, since))
+            law = self._laws[key] = self._combined(request, since, self._rest(request, since))
         return law
 
     def _rest(self, request: Request, since: float) -> Rest | None:
@@ -145,24 +164,48 @@ class RunTimes:
         """Return how many of the known jobs, by length, ran at most this long."""
         return bisect_right(self._by_length, (age, len(self._jobs)))
 
-    def _combined(self, groups: Iterable[Group], since: float, rest: Rest | None) -> RunLaw:
-        levels, counted = [], set[int]()
+    def _combined(self, request: Request, since: float, rest: Rest | None) -> RunLaw:
+        own = self._of_own_batch(request, since)
+        levels: list[tuple[Sequence[int], Callable[[float], float]]] = []
+        counted = set(own)
         of_group = self._that_ran_longer(since)
-        for group in groups:
+        for group in groups_of(request):
             more = [number for number in of_group.get(group, ()) if number not in counted]
             if more:
                 counted.update(more)
-                levels.append([(self._jobs[number].seconds, self._jobs[number].ended) for number in more])
-        law, strength = self._assumed(since), self._doubt(since)
-        for seen in reversed(levels):
-            law, strength = combined(seen, law, strength, since, rest), _wider
+                levels.append((more, partial(_always, WIDER * self._jobs_of_one(more))))
+        if levels:
+            levels[-1] = levels[-1][0], self._doubt(since)
+        if own:
+            levels.insert(0, (own, partial(_always, WIDER)))
+        law = self._assumed(since)
+        for numbers, strength in reversed(levels):
+            seen = [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
+            law = combined(seen, law, strength, since, rest)
         return law
+
+    def _of_own_batch(self, request: Request, since: float) -> Sequence[int]:
+        """Return the jobs of a job's batch that ran longer than a time, as many as count."""
+        found, ended = [], 0
+        for number in self._of_batch.get(own_batch(request), ()):
+            if ended < LAST and self._jobs[number].seconds > since:
+                found.append(number)
+                ended += self._jobs[number].ended
+        return found
+
+    def _jobs_of_one(self, numbers: Sequence[int]) -> float:
+        """Return how many jobs count as one: all of them if they are one batch; one if they are two batches or more."""
+        of_batch = Counter(self._batch[number] for number in numbers)
+        together = sum(count * count for count in of_batch.values()) / max(len(numbers), 1)
+        several = len(numbers) / together if together else 2.0
+        return float(together ** min(max(2.0 - several, 0.0), 1.0))
 
     def _doubt(self, since: float) -> Callable[[float], float]:
         found = self._doubts.get(since)
         if found is None:
-            everybody = [self._jobs[number] for number in self._that_ran_longer(since).get((), ())]
-            found = self._doubts[since] = doubt((ran.seconds, ran.ended) for ran in everybody)
+            numbers = self._that_ran_longer(since).get((), ())
+            everybody = [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
+            found = self._doubts[since] = doubt(everybody, self._jobs_of_one(numbers))
         return found
 
     def _assumed(self, since: float) -> RunLaw:
@@ -182,11 +225,17 @@ class RunTimes:
                 numbers = sorted(number for _, number in self._by_length[self._shorter(since) :])[:MOST]
             of_group: dict[Group, list[int]] = {}
             ended: Counter[Group] = Counter()
+            of_batch: Counter[Group] = Counter()
             for number in numbers:
+                batch = self._batch[number]
+                of_batch[batch] += 1
+                if of_batch[batch] > MATES:
+                    continue
                 request, _, _, has_ended = self._jobs[number]
-                groups = self._groups.get(request)
+                first = narrowest(request)
+                groups = self._groups.get(first)
                 if groups is None:
-                    groups = self._groups[request] = [(group, _ends_taken(group)) for group in groups_of(request)]
+                    groups = self._groups[first] = [(group, _ends_taken(group)) for group in groups_of(request)]
                 for group, most in groups:
                     if ended[group] < most:
                         of_group.setdefault(group, []).append(number)
@@ -201,5 +250,5 @@ class RunTimes:
         return Prospect(law, age, limit, law.below(known_age) if age > 0 else 0.0)
 
 
-def _wider(age: float) -> float:  # noqa: ARG001 -- at all ages
-    return WIDER
+def _always(jobs: float, age: float) -> float:  # noqa: ARG001 -- at all ages
+    return jobs

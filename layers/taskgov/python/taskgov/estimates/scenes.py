@@ -38,8 +38,10 @@ class Background:
     owner: str = ""
     ran: float = 0.0
     """Its longest run so far, in seconds."""
-    batch: int = 0
+    size: int = 0
     """The size class of its batch (`taskgov.estimates.batches`)."""
+    batch: int = 0
+    """The number of its batch."""
 
 
 _UNKNOWN: Final = Background()
@@ -123,7 +125,7 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, a
     admission = read_admission(status) if "QuotaReserved" in true and "Evicted" not in true else None
     most = item["spec"].get("maximumExecutionTimeSeconds")
     limit = None if most is None else float(most)
-    request = Request(named(item).team, _gpus(workload), about.owner, limit, about.batch)
+    request = Request(named(item).team, _gpus(workload), about.owner, limit, about.size, about.batch)
     if admission is None:
         return Present(workload, request, ran=about.ran)
     since = min(true["QuotaReserved"].since, now)  # the clock of the cluster may be ahead
