@@ -35,13 +35,13 @@ from math import erfc, inf, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.little_known import doubt, vague_law, vague_law_of_old
-from taskgov.estimates.requests import groups_of, narrowest, own_batch, sound
+from taskgov.estimates.requests import Request, groups_of, narrowest, own_batch, sound
 from taskgov.estimates.run_law import NORMAL, Rest, combined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from taskgov.estimates.requests import Group, Ran, Request
+    from taskgov.estimates.requests import Group, Ran
     from taskgov.estimates.run_law import RunLaw
 
 LAST: Final = 150
@@ -69,6 +69,10 @@ def _ends_taken(group: Group) -> int:
     """Return how many ended jobs the law of a group takes."""
     narrow = {"team": 3, "owner": 4, "size": 5}
     return LAST if group and len(group) == narrow.get(group[0]) else MORE
+
+
+NOBODY: Final = Request("", 0)
+"""Has the distribution of everybody."""
 
 
 class Prospect(NamedTuple):
@@ -124,6 +128,8 @@ class RunTimes:
         self._groups: dict[Group, Sequence[tuple[Group, int]]] = {}
         """The groups of jobs with the same narrowest group, and how many ended jobs the law of each takes."""
         self._laws: dict[tuple[Group, Group, float], RunLaw] = {}
+        self._steps: dict[tuple[tuple[int, ...], int], RunLaw] = {}
+        """The law of a group's jobs and its wider groups, by the jobs and the law (its `id`) of the wider groups."""
         self._assumptions: dict[float, RunLaw] = {}
         self._doubts: dict[float, Callable[[float], float]] = {}
         self._longer: dict[float, Mapping[Group, Sequence[int]]] = {}
@@ -166,32 +172,44 @@ class RunTimes:
 
     def _combined(self, request: Request, since: float, rest: Rest | None) -> RunLaw:
         own = self._of_own_batch(request, since)
-        levels: list[tuple[Sequence[int], Callable[[float], float]]] = []
-        counted = set(own)
+        levels, counted = [own] if own else [], set(own)
         of_group = self._that_ran_longer(since)
         for group in groups_of(request):
-            more = [number for number in of_group.get(group, ()) if number not in counted]
+            more = tuple(number for number in of_group.get(group, ()) if number not in counted)
             if more:
                 counted.update(more)
-                levels.append((more, partial(_always, WIDER * self._jobs_of_one(more))))
-        if levels:
-            levels[-1] = levels[-1][0], self._doubt(since)
-        if own:
-            levels.insert(0, (own, partial(_always, WIDER)))
+                levels.append(more)
         law = self._assumed(since)
-        for numbers, strength in reversed(levels):
-            seen = [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
-            law = combined(seen, law, strength, since, rest)
+        for place in range(len(levels) - 1, -1, -1):
+            numbers = levels[place]
+            if place == len(levels) - 1 and numbers is not own:
+                strength = self._doubt(since)
+            else:
+                strength = partial(_always, WIDER * (1.0 if numbers is own else self._jobs_of_one(numbers)))
+            if place == 0:
+                return combined(self._seen(numbers), law, strength, since, rest)
+            # Many requests have the same wider groups. How their jobs run on after `rest.since` is not used.
+            step = numbers, id(law)
+            found = self._steps.get(step)
+            if found is None:
+                found = self._steps[step] = combined(
+                    self._seen(numbers), law, strength, since, self._rest(NOBODY, since)
+                )
+            law = found
         return law
 
-    def _of_own_batch(self, request: Request, since: float) -> Sequence[int]:
+    def _seen(self, numbers: Sequence[int]) -> Sequence[tuple[float, bool]]:
+        """Return how long jobs ran, and whether they ended then."""
+        return [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
+
+    def _of_own_batch(self, request: Request, since: float) -> tuple[int, ...]:
         """Return the jobs of a job's batch that ran longer than a time, as many as count."""
-        found, ended = [], 0
+        found, ended = list[int](), 0
         for number in self._of_batch.get(own_batch(request), ()):
             if ended < LAST and self._jobs[number].seconds > since:
                 found.append(number)
                 ended += self._jobs[number].ended
-        return found
+        return tuple(found)
 
     def _jobs_of_one(self, numbers: Sequence[int]) -> float:
         """Return how many jobs count as one: all of them if they are one batch; one if they are two batches or more."""
@@ -204,8 +222,7 @@ class RunTimes:
         found = self._doubts.get(since)
         if found is None:
             numbers = self._that_ran_longer(since).get((), ())
-            everybody = [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
-            found = self._doubts[since] = doubt(everybody, self._jobs_of_one(numbers))
+            found = self._doubts[since] = doubt(self._seen(numbers), self._jobs_of_one(numbers))
         return found
 
     def _assumed(self, since: float) -> RunLaw:
