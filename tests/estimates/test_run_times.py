@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from math import inf
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -335,6 +336,24 @@ def test_jobs_of_its_own_batch_do_not_count_again() -> None:
     history = [ran(seconds, batch) for seconds, _ in mine] + [ran(seconds, A) for seconds, _ in others]
     wider = combined(others, VAGUE_LAW, doubt([*mine, *others]))
     assert RunTimes(history).law(batch).times == combined(mine, wider, always(WIDER)).times
+
+
+def test_many_small_batches_share_the_laws_of_their_wider_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = [ran(100.0 + place, A._replace(size=1), -3600.0 - place) for place in range(300)]
+    history += [ran(200.0, Request(team, gpus), -9000.0) for team in "ab" for gpus in (1, 8)]
+    for batch in range(1, 61):
+        history += [ran(100.0 + place, A._replace(size=3, batch=batch), -60.0 * batch) for place in range(2)]
+    calls = Counter[str]()
+
+    def counted(*words: Any) -> RunLaw:
+        calls["combined"] += 1
+        return combined(*words)
+
+    monkeypatch.setattr("taskgov.estimates.run_times.combined", counted)
+    run_times = RunTimes(history)
+    for batch in range(1, 61):
+        run_times.law(A._replace(size=3, batch=batch))
+    assert 120 <= calls["combined"] < 200, "one for the batch, one for its size, and a few for the wider groups"
 
 
 def test_several_batches_decide_for_the_next_one() -> None:
