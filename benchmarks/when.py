@@ -27,6 +27,7 @@ from taskgov.advice.candidates import Candidate, terms_of
 from taskgov.advice.past import uses
 from taskgov.advice.playing import FLAVOR, setting_of
 from taskgov.advice.rules import Rule
+from taskgov.estimates.all_waiting import FUTURES
 from taskgov.estimates.arrivals import Past as Arrivals
 from taskgov.estimates.batches import batches, size_class
 from taskgov.estimates.drawing import Drawing, waits_of_each
@@ -319,7 +320,7 @@ def main() -> None:
     options.add_argument("--half", choices=("first", "second"), default="second")
     options.add_argument("--every", type=int, default=1, help="take one of so many submissions, with all its estimates")
     options.add_argument("--hours", type=int, default=1, help="estimate at one of so many full hours")
-    options.add_argument("--futures", type=int, default=50)
+    options.add_argument("--futures", type=int, default=FUTURES)
     options.add_argument("--known", choices=KNOWN, default="none", help="jobs whose true run times are known")
     options.add_argument("--horizon", type=float, default=7.0, help="days")
     options.add_argument("--seed", type=int, default=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from statistics import median, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from taskgov.estimates.arrivals import DAY, Coming, Past
 from taskgov.estimates.flat import playing
 from taskgov.estimates.flat.luck import FIRST, normal, seconds_of, uniform
+from taskgov.estimates.flat.luck import SECOND as SECOND_SEED
 from taskgov.estimates.flat.standing import SUSPICIOUS
 from taskgov.estimates.flat.tables import Play
 from taskgov.estimates.flat.tabling import Lasted, came_of, flat, lasting_of
+from taskgov.estimates.flat.waiting import seeds_of
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Arrival, Ran, Request
 from taskgov.estimates.run_times import RunTimes
@@ -128,6 +131,34 @@ def test_numbers_by_chance_are_uniform_and_normal() -> None:
     normals = sorted(normal(luck) for _ in range(20_000))
     assert abs(normals[10_000]) < 0.03
     assert 1.2 < normals[18_000] < 1.36
+
+
+def test_each_second_future_mirrors_the_one_before() -> None:
+    chance = random.Random(6)  # noqa: S311 -- the same each time, no secret
+    seeds = seeds_of(101, chance)
+    luck = [[seeds[place], seeds[place + 1]] for place in range(0, len(seeds), 2)]
+    assert len(luck) == 101
+    assert len(set(map(tuple, luck))) == 101
+    assert all(0 < first < FIRST and 0 < second < SECOND_SEED for first, second in luck)
+    for one, other in zip(luck[:-1:2], luck[1::2], strict=True):
+        pairs = [(normal(one), normal(other)) for _ in range(200)]
+        assert max(abs(a + b) for a, b in pairs) < 0.001
+        assert max(a for a, _ in pairs) > 1 > -1 > min(a for a, _ in pairs)
+
+
+def test_medians_of_two_sets_of_futures_differ_less_with_mirrors() -> None:
+    """A job waits for the second of three running ones: the median of 24 futures is compared over 200 sets."""
+
+    def spread(*, mirrored: bool) -> float:
+        chance = random.Random(7)  # noqa: S311 -- the same each time, no secret
+        medians = []
+        for _ in range(200):
+            seeds = seeds_of(24, chance) if mirrored else [part for _ in range(24) for part in seeds_of(1, chance)]
+            futures = ([seeds[place], seeds[place + 1]] for place in range(0, len(seeds), 2))
+            medians.append(median(median(normal(luck) for _ in range(3)) for luck in futures))
+        return stdev(medians)
+
+    assert spread(mirrored=True) < 0.5 * spread(mirrored=False)
 
 
 def test_run_times_are_those_of_the_prospect() -> None:
