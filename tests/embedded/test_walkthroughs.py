@@ -1,4 +1,4 @@
-"""Some of the walkthroughs, played as tests, and the form of all. `make verify` plays all of them.
+"""The walkthroughs, played as tests, and their form. `make verify` shows what they expect.
 
 That their checks can fail is in `test_checks`.
 """
@@ -12,14 +12,13 @@ from pydantic import ValidationError
 from taskgov_embedded.walkthrough.checks import CHECKS
 from taskgov_embedded.walkthrough.expectations import Expectations
 from taskgov_embedded.walkthrough.model import Walkthrough, all_files, load
-from tests.support.played import REPRESENTATIVE, played_once
+from tests.support.played import played_once
 
 FILES = all_files()
-PLAYED = [file for file in FILES if file.stem[:2] in REPRESENTATIVE]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("file", PLAYED, ids=[file.stem for file in PLAYED])
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_everything_that_a_walkthrough_expects_holds(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     assert played_once(tmp_path_factory, file).failed == ()
 

@@ -190,7 +190,6 @@ def test_the_page_lists_every_permission_and_where_it_is_used(recorded: Recorded
     assert_section(PAGE, "permissions", head + "\n".join(rows(recorded)))
 
 
-@pytest.mark.slow
 def test_no_walkthrough_needs_more_than_the_representative_ones(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
