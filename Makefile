@@ -142,10 +142,11 @@ test-walkthroughs: $(READY) $(AWSCLI)/.ready ## Type the published walkthroughs 
 	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
 	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --numprocesses auto --quiet -m walkthroughs tests/walkthroughs $(ARGS)
 
+# Pages wait for runs in real time: more processes than processors.
 .PHONY: test-docs
 test-docs: $(READY) $(AWSCLI)/.ready ## Type the commands of every page with the AWS CLI and kubectl (builds kubectl where there is none)
 	@$(BIN)/python -m tests.walkthroughs.build_kubectl build/kubectl
-	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --numprocesses auto --quiet -m walkthroughs tests/typed $(ARGS)
+	@PATH="$(CURDIR)/$(AWSCLI)/bin:$$PATH:$(CURDIR)/build/kubectl" $(BIN)/pytest --numprocesses 4 --quiet -m walkthroughs tests/typed $(ARGS)
 
 .PHONY: coverage
 coverage: $(READY) ## Run the tests, the long ones too, and show what they do not reach
