@@ -6,6 +6,7 @@ it was at the version that a look ended with, while writers, and Kueue, create, 
 
 from __future__ import annotations
 
+import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -166,6 +167,9 @@ def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(clus
     assert changed > LOOKS
 
 
+# A connection that the server resets before TLS begins stays open until it is collected: Python's `ssl` raises there
+# and does not close it. Those of the restart are collected here, not in a test that comes later.
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 def test_a_memory_is_the_list_at_its_version_after_hundreds_of_changes_a_410_and_restarts(
     cluster: Cluster, looking: Looking
 ) -> None:
@@ -192,6 +196,7 @@ def test_a_memory_is_the_list_at_its_version_after_hundreds_of_changes_a_410_and
             if number > RESTARTS and seen >= CHANGES:
                 break
             assert number < MOST_LOOKS, f"{seen} changes were seen"
+    gc.collect()
     relisted = [str(value.properties.get("why", "")) for _, value in meter.recorded]
     assert relisted[FORGETS - 1] == "the version that is known is too old"  # the first look has nothing to follow
     assert relisted.count("") >= RESTARTS - 2
