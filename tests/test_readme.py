@@ -14,7 +14,7 @@ LAST = re.compile(r"^demo: \d+ checks passed, 0 failed$", re.MULTILINE)
 
 
 def test_it_shows_how_the_demo_and_all_walkthroughs_end() -> None:
-    """`.ci/run` holds the numbers."""
+    """`.ci/run` has the number of the demo, and `tests/embedded/test_walkthroughs.py` that of all walkthroughs."""
     shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", README, re.DOTALL)
     assert shown is not None
     assert LAST.fullmatch(shown[1].splitlines()[-1])

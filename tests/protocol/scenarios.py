@@ -55,8 +55,6 @@ FULL: Final = (
     Scenario("a function that is called twice", {"hint": 2, "twice": 1}),
     Scenario("a function that is called twice, and a delay", {"hint": 1, "twice": 1, "time": 1, "duplicate": 1}),
     Scenario("a step that fails", {"hint": 2, "fail": 1}),
-    Scenario("a command and two hints", {"hint": 2, "command": 1}),
-    Scenario("two commands", {"hint": 1, "command": 2}),
     Scenario("a command and a lost answer", {"hint": 1, "command": 1, "lost": 1}),
     Scenario("a command and a delay", {"hint": 1, "command": 1, "time": 1}),
     Scenario("a rollback and a delay", {"hint": 1, "rollback": 1, "time": 1}),
@@ -71,15 +69,17 @@ FULL: Final = (
     Scenario("an approval and a command", {"hint": 1, "command": 1}, approval=True),
     Scenario("a long history and three hints", {"hint": 3}, spent=SPENT),
 )
-"""Two minutes of processor time: `make test-protocol ARGS=--short`, which is part of `.ci/run`."""
+"""Six minutes of processor time: `make test-protocol ARGS=--short`, which is part of `.ci/run`."""
 
 LONG: Final = (
     Scenario("an approval and a stop", {"hint": 2, "stop": 1}, approval=True),
     Scenario("a command and a stop", {"hint": 1, "command": 1, "stop": 1}),
     Scenario("a duplicate and a lost answer", {"hint": 2, "duplicate": 1, "lost": 1}),
     Scenario("a stop and a redrive", {"hint": 1, "stop": 1, "redrive": 1, "time": 1}),
+    Scenario("two commands", {"hint": 1, "command": 2}),
+    Scenario("a command and two hints", {"hint": 2, "command": 1}),
 )
-"""Six more minutes, the longest first: `make test-protocol` explores these too."""
+"""Twenty more minutes: `make test-protocol` explores these too."""
 
 
 EVERY: Final = {one.name: one for one in (*SMALL, *FULL, *LONG)}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from taskgov_cli.main import app
+from taskgov_cli.questions import Questions
+from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import load
 from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
@@ -12,8 +17,6 @@ from tests.permissions.playing import Recorded, recording
 from tests.support.once import once
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 REPRESENTATIVE = ("07", "14", "21", "25", "26", "28", "29")
@@ -22,10 +25,14 @@ REPRESENTATIVE = ("07", "14", "21", "25", "26", "28", "29")
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a walkthrough showed: each check that failed, and what its roles needed."""
+    """What a walkthrough showed: its checks, what its roles needed, and what was measured of it."""
 
+    passed: int
     failed: tuple[str, ...]
-    recorded: Recorded = field(default_factory=Recorded)
+    recorded: Recorded
+    published: set[str]
+    widgets: dict[str, tuple[str, ...]]
+    """Of the stack's dashboard, with the metrics that each shows."""
 
 
 def played_once(factory: pytest.TempPathFactory, file: Path) -> Played:
@@ -35,11 +42,14 @@ def played_once(factory: pytest.TempPathFactory, file: Path) -> Played:
 
 def _play(file: Path) -> Played:
     walkthrough, recorded = load(file), Recorded()
-    with recording(recorded, World(walkthrough), file.stem) as world:
-        failed = tuple(
-            f"{result.title}: {check.what}: wanted {check.wanted}, got {check.got}"
-            for result in Runner(walkthrough, world).run()
-            for check in result.checks
-            if not check.passed
-        )
-    return Played(failed, recorded)
+    passed, failed = 0, []
+    with recording(recorded, World(walkthrough), file.stem) as world, TemporaryDirectory() as folder:
+        questions = Questions(app, world, Path(folder))
+        for step, result in zip(walkthrough.steps, Runner(walkthrough, world).run(), strict=True):
+            for check in [*result.checks, *(check for answer in questions.ask(step) for check in answer.checks)]:
+                if check.passed:
+                    passed += 1
+                else:
+                    failed.append(f"{result.title}: {check.what}: wanted {check.wanted}, got {check.got}")
+        published, widgets = measured.published(world), measured.dashboard(world)
+    return Played(passed, tuple(failed), recorded, published, widgets)

@@ -126,6 +126,7 @@ NOT_RUN: Final = {
     "test-estimates": "minutes; `make test-long` plays a sample",
     "test-faults-deep": "an hour; `.ci/run` plays a sample",
     "test-fuzz": "`make test` plays a sample",
+    "verify": "`make test-long` plays the same walkthroughs and counts the same checks",
 }
 """Targets of `make` that a page names and `.ci/run` does not run, and why."""
 
