@@ -48,6 +48,23 @@ def test_a_workload_that_cannot_be_read_is_named_in_the_prediction(case: str) ->
     assert plan_quotas(busy(WORKLOADS[case], maxPreemptedGpus=0), mode="apply").outcome is Outcome.BLOCKED
 
 
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_a_workload_that_was_left_out_leaves_a_gap_unless_it_is_finished(is_finished: bool) -> None:
+    item = {**WORKLOADS["a spec that is text"], "status": {"conditions": [7, {"type": "Finished", "status": "True"}]}}
+    found = UnreadableObject.of("Workload", item if is_finished else {**item, "status": {}}, "spec: text, not an object")
+    plan = plan_quotas(replace(busy(), unreadable_objects=(found,)), mode="apply")
+    gaps = () if is_finished else (f"workloads that cannot be read were left out: {found.shown}",)
+    assert plan.prediction.not_predicted == gaps
+
+
+@pytest.mark.parametrize(
+    "status",
+    [None, [], {"conditions": 7}, {"conditions": [7, {"type": "Finished"}]}, {"conditions": {"type": "Finished"}}],
+)
+def test_a_workload_without_the_condition_is_not_taken_for_finished(status: object) -> None:
+    assert not UnreadableObject.of("Workload", odd(status=status), "odd").is_finished
+
+
 def test_the_rest_is_predicted_beside_it() -> None:
     waits = {**job("ant", "ant-waits", 2, minute=6), "status": {}}
     world = busy(waits, WORKLOADS["a spec that is text"])

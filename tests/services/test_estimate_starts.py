@@ -286,6 +286,15 @@ def test_objects_that_cannot_be_read_give_no_estimate(looked: Looked) -> None:
     assert looked.look().notes == ("no estimates: 1 objects of Kueue cannot be read",)
 
 
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_a_workload_that_cannot_be_read_stops_estimates_unless_it_is_finished(
+    looked: Looked, is_finished: bool
+) -> None:
+    odd = UnreadableObject("Workload", "job", "no spec", "hyperpod-ns-team-a", is_finished)
+    looked.snapshot = replace(looked.snapshot, unreadable_objects=(odd,))
+    assert looked.look().estimated == is_finished
+
+
 def test_without_time_there_are_no_estimates(looked: Looked) -> None:
     looked.processor = SECONDS / 100  # it is read several times in each future
     result = looked.look()

@@ -80,7 +80,7 @@ def loaded_from(
     policy = policy_in_force(snapshot.scheduler_config)
     config = config_of(snapshot.manager, policy)
     rendered = render(_to_render(snapshot, table, touched, anew), policy, table)
-    odd = tuple(item for item in snapshot.unreadable_objects if item.kind == "Workload")
+    odd = tuple(item for item in snapshot.unreadable_objects if item.kind == "Workload" and not item.is_finished)
     known = _all_loaded(snapshot.kueue)
     asked = config, rendered, odd, snapshot.taken_at
     for loaded in known:

@@ -125,7 +125,7 @@ class EstimateStarts:
     def _drawn(self, snapshot: Snapshot, done: WorkDone | InvalidRequestError | None) -> Drawing:
         """Play the futures, where queue and record can be read."""
         now = snapshot.taken_at.timestamp()
-        odd = [item for item in snapshot.unreadable_objects if item.kind in DECIDING]
+        odd = [item for item in snapshot.unreadable_objects if item.kind in DECIDING and not item.is_finished]
         if odd or not isinstance(done, WorkDone):
             lacks = f"{len(odd)} objects of Kueue cannot be read" if odd else f"{done}"
             waits = len(waiting_of(queue_of(snapshot, {}).scene))

@@ -63,6 +63,8 @@ class UnreadableObject:
     name: str
     because: str
     namespace: str = ""
+    is_finished: bool = False
+    """Whether it is a Workload whose condition `Finished` is true: it neither holds quota nor waits for any."""
 
     def __str__(self) -> str:
         """Return the object's name, and why it cannot be read."""
@@ -87,7 +89,7 @@ class UnreadableObject:
         metadata = item.get("metadata") if isinstance(item, Mapping) else None
         named = metadata if isinstance(metadata, Mapping) else {}
         name, namespace = named.get("name"), named.get("namespace")
-        return cls(kind, _text(name), because, _text(namespace))
+        return cls(kind, _text(name), because, _text(namespace), kind == "Workload" and _is_finished(item))
 
 
 class UnreadableObjectError(UpstreamError):
@@ -96,6 +98,16 @@ class UnreadableObjectError(UpstreamError):
     def __init__(self, odd: UnreadableObject) -> None:
         super().__init__(f"{odd.kind} {odd}")
         self.odd = odd
+
+
+def _is_finished(item: object) -> bool:
+    """Return whether a Workload says so, whatever else is odd about it."""
+    status = item.get("status") if isinstance(item, Mapping) else None
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    return any(
+        isinstance(condition, Mapping) and (condition.get("type"), condition.get("status")) == ("Finished", "True")
+        for condition in (conditions if isinstance(conditions, list) else ())
+    )
 
 
 def _text(value: object) -> str:

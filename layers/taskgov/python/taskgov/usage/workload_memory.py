@@ -21,7 +21,7 @@ from taskgov.usage.attempt_facts import OwnerOf, facts_with_attempt
 from taskgov.usage.pods_asked import PodsAsked
 from taskgov.usage.workload_facts import AttemptFacts, Preempted, WorkloadFacts
 
-FORM: Final = 2
+FORM: Final = 3
 """Goes up with every change of a record, or of how it is made of a Workload: an older memory is not read then."""
 LISTED_EACH: Final = timedelta(hours=1)
 """However well changes can be followed, all workloads are listed this often."""
@@ -74,7 +74,7 @@ class WorkloadMemory:
         }
         known = ((key, record) for key, record in self.records.items() if isinstance(record, WorkloadFacts))
         odd = [
-            (*key, odd.name, odd.because, odd.namespace)
+            (*key, odd.name, odd.because, odd.namespace, odd.is_finished)
             for key, odd in self.records.items()
             if isinstance(odd, UnreadableObject)
         ]
