@@ -16,12 +16,13 @@ help: ## List the targets
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$'\033[1m' off=$$'\033[0m'; else on= off=; fi; \
 	awk -v on="$$on" -v off="$$off" -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %s%-18s%s %s\n", on, $$1, off, $$2}' $(MAKEFILE_LIST)
 
-# Made again when the lock changes; other changes of pyproject.toml need no new packages.
+# Made again when the lock changes; other changes of pyproject.toml need no new packages. Modules are compiled when they
+# are imported for the first time: most never are.
 $(READY): requirements/dev.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else f"taskgov needs Python 3.11 to 3.13; $(PYTHON) is {v.major}.{v.minor}. Choose one with: make PYTHON=python3.13")'
 	@echo "Making the environment in $(VENV) (pinned packages, once; about a minute) ..."
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes --requirement requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -31,7 +32,7 @@ setup: $(READY) ## Make the environment in .venv and nothing else
 # What only some targets need is added to it (their locks agree with requirements/dev.txt).
 $(VENV)/.with-%: requirements/%.txt $(READY)
 	@echo "Adding what $* needs to $(VENV) (pinned packages, once) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes --requirement $<
 	@touch $@
 
 LINTERS := $(VENV)/.with-lint
@@ -42,7 +43,7 @@ BROWSER := $(VENV)/.with-browser
 .venv-%/.ready: requirements/%.txt
 	@echo "Making the environment of $* in .venv-$* (pinned packages, once; up to a minute) ..."
 	@$(PYTHON) -m venv --clear .venv-$*
-	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $<
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes --requirement $<
 	@touch $@
 
 AWSCLI := .venv-awscli
