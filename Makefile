@@ -73,6 +73,8 @@ smoke: $(READY) ## Play the test for a sandbox account on the embedded one
 # What has a target of its own. A file stays in one process, which opens its world once.
 ELSEWHERE := slow or faults or faults_deep or mass_loss or cluster or browser or fuzz or walkthroughs or lint or plots or focus or estimates
 PYTEST := $(BIN)/pytest --numprocesses auto --dist loadfile --quiet
+# The files with tests of a mark, unless ARGS has others: to collect all takes half a minute.
+marked = $(if $(findstring tests/,$(ARGS)),,$(sort $(shell grep -rlw --include='test_*.py' 'mark\.$(1)' tests)))
 
 .PHONY: test
 test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
@@ -81,11 +83,11 @@ test: $(READY) ## Run the tests: fast, hermetic, no network (ARGS="-k name")
 
 .PHONY: test-long
 test-long: $(READY) ## Run the tests that take seconds each, most of them stories of the embedded stack
-	@$(PYTEST) --no-loadscope-reorder -m "long and not ($(ELSEWHERE))" $(ARGS)
+	@$(PYTEST) --no-loadscope-reorder -m "long and not ($(ELSEWHERE))" $(call marked,long) $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(READY) $(SAMCLI)/.ready $(SBOM_TOOLS)/.ready ## Run what needs the package index or other tools: `sam build`, the bill of materials
-	@$(PYTEST) -m slow $(ARGS)
+	@$(PYTEST) -m slow $(call marked,slow) $(ARGS)
 
 .PHONY: test-faults
 test-faults: $(READY) ## Break calls of a run (a seeded sample), and drown it in events; prove that it comes out right
