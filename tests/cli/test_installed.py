@@ -23,6 +23,8 @@ pytestmark = pytest.mark.slow  # it asks the package index for what the wheel ne
 
 ROOT = Path(__file__).parents[2]
 NOT_REACHED = ("No matching distribution", "Temporary failure in name resolution", "Max retries exceeded")
+QUICK = ("--quiet", "--no-compile")
+"""Most modules are never imported here."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     made = Installation(home / "venv" / "bin", home / "empty", given | own)
     made.folder.mkdir()
     subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)  # noqa: S603 - the tests' own Python
-    install(made, str(made.programs / "python"), "-m", "pip", "install", "--quiet", wheel)
+    install(made, str(made.programs / "python"), "-m", "pip", "install", *QUICK, wheel)
     return made
 
 
@@ -85,7 +87,7 @@ def refused(plain: Installation) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def installed(plain: Installation, refused: subprocess.CompletedProcess[str]) -> Installation:
     """Return the environment after the command was typed that the refusal gives."""
-    install(plain, *shlex.split(refused.stderr.partition("extra `embedded`: ")[2]), "--quiet")
+    install(plain, *shlex.split(refused.stderr.partition("extra `embedded`: ")[2]), *QUICK)
     return plain
 
 
