@@ -51,7 +51,7 @@ def test_a_workload_that_cannot_be_read_is_named_in_the_prediction(case: str) ->
 @pytest.mark.parametrize("is_finished", [True, False])
 def test_a_workload_that_was_left_out_leaves_a_gap_unless_it_is_finished(is_finished: bool) -> None:
     item = {**WORKLOADS["a spec that is text"], "status": {"conditions": [7, {"type": "Finished", "status": "True"}]}}
-    found = UnreadableObject.of("Workload", item if is_finished else {**item, "status": {}}, "spec: text, not an object")
+    found = UnreadableObject.of("Workload", item if is_finished else {**item, "status": {}}, "spec: it is text")
     plan = plan_quotas(replace(busy(), unreadable_objects=(found,)), mode="apply")
     gaps = () if is_finished else (f"workloads that cannot be read were left out: {found.shown}",)
     assert plan.prediction.not_predicted == gaps

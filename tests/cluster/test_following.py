@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from taskgov.ports import WorkloadsRead
     from tests.cluster.conftest import Cluster
 
-pytestmark = pytest.mark.cluster
+# A connection that the server resets before TLS begins stays open until it is collected: Python's `ssl` raises there
+# and does not close it. What a restart under load has left is collected in this file, whichever test comes then.
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")]
 ANY = ClusterAccess("unused")
 WORKLOADS = 600
 WRITERS = 4
@@ -105,6 +107,7 @@ def followed(cluster: Cluster) -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.kube.delete(cluster.kube.list(KUEUE, "Workload"))
+        gc.collect()
 
 
 @pytest.fixture
@@ -175,12 +178,8 @@ def test_what_is_followed_under_load_is_what_the_server_had_at_that_version(clus
     assert changed > LOOKS
 
 
-# A connection that the server resets before TLS begins stays open until it is collected: Python's `ssl` raises there
-# and does not close it. The error is kept with the log, where urllib3 says that it tries again. Connections that the
-# restart resets are collected here, not in a test that comes later.
-@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 def test_a_memory_is_the_list_at_its_version_after_hundreds_of_changes_a_410_and_restarts(
-    cluster: Cluster, looking: Looking, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, looking: Looking
 ) -> None:
     """Each second look is of a new process, which has the stored memory alone; the API server restarts too."""
     documents, meter, seen = InMemoryDocuments(), RecordingMeter(), 0
@@ -205,8 +204,6 @@ def test_a_memory_is_the_list_at_its_version_after_hundreds_of_changes_a_410_and
             if number > RESTARTS and seen >= CHANGES:
                 break
             assert number < MOST_LOOKS, f"{seen} changes were seen"
-    caplog.clear()
-    gc.collect()
     relisted = [str(value.properties.get("why", "")) for _, value in meter.recorded]
     assert relisted[FORGETS - 1] == "the version that is known is too old"  # the first look has nothing to follow
     assert relisted.count("") >= RESTARTS - 2
