@@ -50,6 +50,13 @@ def test_every_make_target_that_it_names_exists() -> None:
     assert [target for target in named if f"\n{target}:" not in makefile] == []
 
 
+def test_the_marks_by_which_make_chooses_files_stand_in_the_files_of_their_tests() -> None:
+    """`make test-long` and `make test-slow` collect only files in which the mark stands."""
+    marks = re.compile(r"\bmark\.(long|slow)\b")
+    others = [path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_")]
+    assert [str(path) for path in others if marks.search(path.read_text())] == []
+
+
 def test_the_list_of_targets_has_no_colours_in_a_pipe() -> None:
     printed = subprocess.run(
         ["/usr/bin/env", "make", "help"], cwd=ROOT, capture_output=True, text=True, check=True

@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from taskgov_cli.main import app
-from taskgov_cli.questions import Questions
+from taskgov_cli.questions import played
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import load
-from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.world import World
 from tests.permissions.playing import Recorded, recording
 from tests.support.once import once
@@ -44,9 +43,8 @@ def _play(file: Path) -> Played:
     walkthrough, recorded = load(file), Recorded()
     passed, failed = 0, []
     with recording(recorded, World(walkthrough), file.stem) as world, TemporaryDirectory() as folder:
-        questions = Questions(app, world, Path(folder))
-        for step, result in zip(walkthrough.steps, Runner(walkthrough, world).run(), strict=True):
-            for check in [*result.checks, *(check for answer in questions.ask(step) for check in answer.checks)]:
+        for result, _ in played(app, walkthrough, world, Path(folder)):
+            for check in result.checks:
                 if check.passed:
                     passed += 1
                 else:

@@ -18,7 +18,7 @@ from taskgov_cli import demo_steps, demo_story
 from taskgov_cli.grid import table
 from taskgov_cli.onboarding import first_day
 from taskgov_cli.output import NO, OK, console, print_error, print_json
-from taskgov_cli.questions import Questions
+from taskgov_cli.questions import played as played_with_questions
 from taskgov_embedded.walkthrough import measured
 from taskgov_embedded.walkthrough.model import STORY, all_files, load
 from taskgov_embedded.walkthrough.runner import Runner
@@ -163,10 +163,8 @@ class Demo:
         played: list[dict[str, Any]] = []
         series = []
         with World(walkthrough) as world, TemporaryDirectory() as folder:
-            questions = Questions(self._app, world, Path(folder))
-            for number, result in enumerate(Runner(walkthrough, world).run(), 1):
-                answers = tuple(questions.ask(walkthrough.steps[number - 1]))
-                result.checks += [check for answer in answers for check in answer.checks]
+            steps = played_with_questions(self._app, walkthrough, world, Path(folder))
+            for number, (result, answers) in enumerate(steps, 1):
                 self._show(*demo_steps.shown(number, result), *_answered(answers))
                 self._keep_reports(result)
                 self._judge(walkthrough.name, number, result.title, result.checks)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from taskgov_cli.in_process import typed
+from taskgov_embedded.walkthrough.runner import Runner
 from taskgov_embedded.walkthrough.step_result import Check
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from typer import Typer
 
-    from taskgov_embedded.walkthrough.model import Question, Step
+    from taskgov_embedded.walkthrough.model import Question, Step, Walkthrough
+    from taskgov_embedded.walkthrough.step_result import StepResult
     from taskgov_embedded.walkthrough.world import World
 
 LIVE: Final = ("--cluster", "ml-cluster", "--stack", "taskgov")
@@ -34,6 +36,17 @@ class Answer:
     command: str
     output: str
     checks: tuple[Check, ...]
+
+
+def played(
+    app: Typer, walkthrough: Walkthrough, world: World, folder: Path
+) -> Iterator[tuple[StepResult, tuple[Answer, ...]]]:
+    """Run the steps of a walkthrough, and ask the questions of each; a result has the checks of its answers too."""
+    questions = Questions(app, world, folder)
+    for step, result in zip(walkthrough.steps, Runner(walkthrough, world).run(), strict=True):
+        answers = tuple(questions.ask(step))
+        result.checks += [check for answer in answers for check in answer.checks]
+        yield result, answers
 
 
 class Questions:
