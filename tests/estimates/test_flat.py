@@ -86,7 +86,7 @@ def differing(found: World, seed: int) -> str:
         came = came_of(tree, past, 3 * 3600.0, of_request)
         play = Play(scene.now, scene.now + 3 * 3600 * SECOND)
         waits = [int(since < 0) for since in tree.here.since]
-        here = tree.here._replace(prospect=prospect, watched=waits)
+        here = replace(tree.here, prospect=prospect, watched=waits)
         state = playing.future(tree.terms, here, lasting, came, play, [1 + seed, 2 + seed])
         if state.counts[SUSPICIOUS]:
             return "loop"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from heapq import heappush
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.flat.luck import normal, seconds_of
 from taskgov.estimates.flat.standing import (
@@ -50,7 +51,8 @@ def notice(t: Terms, s: State, look: int, now: int) -> int:
     return look
 
 
-class Lots(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Lots:
     """The source of one future's run times."""
 
     lasting: Lasting

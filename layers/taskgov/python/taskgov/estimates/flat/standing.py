@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from taskgov.estimates.flat.tables import Terms
@@ -23,7 +24,8 @@ TIMES: Final = 8
 INFINITE: Final = 2.0**600
 
 
-class State(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class State:
     """All mutable state."""
 
     kind: list[int]

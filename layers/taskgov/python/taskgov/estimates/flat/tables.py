@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Terms(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Terms:
     """The queues of a tree, in Kueue's order of names, and its rules."""
 
     nominal: Sequence[int]
@@ -37,7 +39,8 @@ class Terms(NamedTuple):
     """Whether there is a second strategy."""
 
 
-class Here(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Here:
     """The present jobs, in Kueue's queue order (priority, age, UID)."""
 
     kind: Sequence[int]
@@ -51,7 +54,8 @@ class Here(NamedTuple):
     batch: Sequence[int]
 
 
-class Lasting(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Lasting:
     """The laws of run times, concatenated, and the prospects."""
 
     times: Sequence[float]
@@ -77,7 +81,8 @@ class Lasting(NamedTuple):
     between_adds: float
 
 
-class Came(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Came:
     """Past arrivals, by time, and the blocks that may be copied."""
 
     at: Sequence[float]
@@ -94,7 +99,8 @@ class Came(NamedTuple):
     spread: float
 
 
-class Play(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Play:
     """Length of a future, in microseconds."""
 
     now: int

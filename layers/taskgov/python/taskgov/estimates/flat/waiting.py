@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -109,7 +109,7 @@ class _Tree:
         self.lasting, prospect, of_request = lasting_of(tree, scene, run_times, past.requests, futures.together)
         self.came: Came = came_of(tree, past, futures.horizon, of_request)
         self.until = Play(scene.now, scene.now + round(futures.horizon * instants.SECOND))
-        self.here: Here = tree.here._replace(prospect=prospect)
+        self.here: Here = replace(tree.here, prospect=prospect)
         self.asked = [place for place, watched in enumerate(self.here.watched) if watched]
         self.waits: dict[int, list[float]] = {place: [] for place in self.asked}
         self.after: dict[int, Counter[int]] = {place: Counter() for place in self.asked}
@@ -136,4 +136,4 @@ class _Tree:
         watched = [0] * len(self.here.kind)
         for place in self.asked:
             watched[place] = 1
-        self.here = self.here._replace(watched=watched)
+        self.here = replace(self.here, watched=watched)
