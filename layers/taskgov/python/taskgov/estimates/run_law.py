@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 NORMAL: Final = NormalDist()
 TOP: Final = 3.0
@@ -103,40 +103,45 @@ def combined(
     until = inf if rest is None else rest.since
     ends = Counter(seconds for seconds, ended in seen if ended and seconds <= until)
     reached = sorted(seconds for seconds, _ in seen)
-    place, of_wider, stays, others_stay = 0, 0, 1.0, 1.0
-    points = [(since, 0.0)]
-    times = {*ends, *wider.times[: bisect_right(wider.times, until)]}
+    known, values, place, of_wider, stays, others_stay = len(reached), wider.times, 0, 0, 1.0, 1.0
+    points, ended = [since], [0.0]
+    times = {*ends, *values[: bisect_right(values, until)]}
     for seconds in sorted(times if rest is None else {*times, until}):
-        while place < len(reached) and reached[place] < seconds:
+        while place < known and reached[place] < seconds:
             place += 1
-        while of_wider < POINTS and wider.times[of_wider] <= seconds:
+        while of_wider < POINTS and values[of_wider] <= seconds:
             of_wider += 1
         left = 1.0 - wider.part(of_wider, seconds)
         others = strength(seconds) if others_stay > 0 else 0.0
-        at_risk = len(reached) - place + others
+        at_risk = known - place + others
         if at_risk <= 0:
             break
         ending = others * (1.0 - left / others_stay) if others else 0.0
         if seconds in ends:
-            points.append((seconds, 1.0 - stays * (1.0 - (ending + 1) / at_risk)))
+            points.append(seconds)
+            ended.append(1.0 - stays * (1.0 - (ending + 1) / at_risk))
             ending += ends[seconds]
-        stays *= max(1.0 - ending / at_risk, 0.0)
-        points.append((seconds, 1.0 - stays))
+        stays *= 1.0 - ending / at_risk if ending < at_risk else 0.0
+        points.append(seconds)
+        ended.append(1.0 - stays)
         others_stay = left
     if rest is None:
-        longest = max(points[-1][0], SHORTEST)
-        points += [(runs_on(longest, part), 1.0 - stays * part) for part in _BEYOND]
+        longest = max(points[-1], SHORTEST)
+        points += [runs_on(longest, part) for part in _BEYOND]
+        ended += [1.0 - stays * part for part in _BEYOND]
     else:
-        points += [(seconds, 1.0 - stays * (1.0 - part)) for seconds, part in zip(rest.law.times, PARTS, strict=True)]
-    return RunLaw(list(_inverted(points)))
+        points += rest.law.times
+        ended += [1.0 - stays * (1.0 - part) for part in PARTS]
+    return RunLaw(_inverted(points, ended))
 
 
-def _inverted(points: Sequence[tuple[float, float]]) -> Iterator[float]:
-    """Yield the time at each score, given points (time, part that has ended by then), linear between."""
-    place, last = 1, len(points) - 1
+def _inverted(points: Sequence[float], ended: Sequence[float]) -> list[float]:
+    """Return the time at each score, given times and the part that has ended by each, linear between."""
+    place, last, found = 1, len(points) - 1, []
     for part in PARTS:
-        while place < last and points[place][1] < part:
+        while ended[place] < part and place < last:
             place += 1
-        (first, low), (then, high) = points[place - 1], points[place]
-        share = (part - low) / (high - low) if high > low else 1.0
-        yield first + min(max(share, 0.0), 1.0) * (then - first)
+        low, high, first = ended[place - 1], ended[place], points[place - 1]
+        share = (part - low) / (high - low) if low < part < high else float(part > low or high <= low)
+        found.append(first + share * (points[place] - first))
+    return found

@@ -113,6 +113,7 @@ class RunTimes:
     def __init__(self, history: Iterable[Ran], now: float = inf) -> None:
         """Take runs in any order."""
         self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
+        self._pairs = [(ran.seconds, ran.ended) for ran in self._jobs]
         self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs))
         self._batch: list[Group] = []
         """The batch of each job; an unknown one is its own."""
@@ -200,7 +201,7 @@ class RunTimes:
 
     def _seen(self, numbers: Sequence[int]) -> Sequence[tuple[float, bool]]:
         """Return how long jobs ran, and whether they ended then."""
-        return [(self._jobs[number].seconds, self._jobs[number].ended) for number in numbers]
+        return [self._pairs[number] for number in numbers]
 
     def _of_own_batch(self, request: Request, since: float) -> tuple[int, ...]:
         """Return the jobs of a job's batch that ran longer than a time, as many as count."""

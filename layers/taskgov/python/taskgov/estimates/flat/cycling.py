@@ -12,20 +12,20 @@ from taskgov.estimates.flat.standing import (
     LAST,
     NEWS,
     NOBODY,
-    NOTIFIED,
     NUMBER,
     SUSPICIOUS,
     TIMES,
     UNSEEN,
     available,
     give,
+    head_of,
     hold,
     leave,
     mark,
-    pop,
     push,
     release,
-    share_of,
+    share_at,
+    take_out,
 )
 from taskgov.estimates.flat.taking import finds_victims, give_back
 
@@ -41,13 +41,12 @@ Entry = tuple[int, int, int]
 
 
 def notice(t: Terms, s: State, look: int, now: int) -> int:
-    """Reconsider the tree if room was freed: at once, or when its batch is due. Return when that is."""
-    if s.counts[NOTIFIED]:
-        if t.batch == 0:
-            release(t, s)
-        elif not s.counts[DUE]:
-            s.counts[DUE] = 1
-            return now + t.batch
+    """Reconsider the tree, since room was freed: at once, or when its batch is due. Return when that is."""
+    if t.batch == 0:
+        release(t, s)
+    elif not s.counts[DUE]:
+        s.counts[DUE] = 1
+        return now + t.batch
     return look
 
 
@@ -59,16 +58,25 @@ class Lots:
     shared: list[float]
     batch: list[int]
     """The number that the run times of each team share."""
-    luck: list[int]
+    luck: list[float]
 
 
 def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> None:
     """Process one head of each queue: admit, preempt, or mark as inadmissible."""
     s.taken.clear()
     entries: list[Entry] = []
-    for queue in range(len(t.nominal)):
-        if s.active[queue] > 0:
-            nominate(t, s, queue, entries)
+    for queue, active in enumerate(s.active):
+        if active > 0:
+            job = head_of(t, s, queue)
+            kind = s.kind[job]
+            amount, start = t.kind_amount[kind], len(s.taken)
+            if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
+                mark(t, s, kind)
+            else:
+                take_out(t, s, job)
+                entries.append((job, start, len(s.taken)))
+    if len(entries) == 0:
+        return
     if len(entries) > 1:
         entries = in_order(t, s, here, entries)
     held: list[int] = []
@@ -99,18 +107,6 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
         preempt(t, s, job)
 
 
-def nominate(t: Terms, s: State, queue: int, entries: list[Entry]) -> None:
-    """Evaluate the head of a queue. A head that cannot be admitted becomes inadmissible."""
-    job = pop(t, s, queue)
-    kind = s.kind[job]
-    amount = t.kind_amount[kind]
-    start = len(s.taken)
-    if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
-        mark(t, s, job)
-    else:
-        entries.append((job, start, len(s.taken)))
-
-
 def in_order(t: Terms, s: State, here: Here, entries: list[Entry]) -> list[Entry]:
     """Return entries in the order of a cycle.
 
@@ -121,12 +117,10 @@ def in_order(t: Terms, s: State, here: Here, entries: list[Entry]) -> list[Entry
         job, _, _ = entry
         kind = s.kind[job]
         queue, amount = t.kind_queue[kind], t.kind_amount[kind]
-        give(s, queue, amount)
-        borrows = amount > 0 and s.used[queue] > t.nominal[queue]
-        share = share_of(t, s, queue)
-        give(s, queue, -amount)
+        used = s.used[queue] + amount
+        borrows = amount > 0 and used > t.nominal[queue]
         created = here.created[job] if job < len(here.kind) else s.came[job]
-        ranked.append((borrows, share, -t.kind_priority[kind], created, t.door[queue], entry))
+        ranked.append((borrows, share_at(t, queue, used), -t.kind_priority[kind], created, t.door[queue], entry))
     return [entry for *_, entry in sorted(ranked)]
 
 

@@ -22,29 +22,33 @@ SECOND: Final = 2147483399
 inv_cdf: Final = NORMAL.inv_cdf
 
 
-def uniform(luck: list[int]) -> float:
-    """Return a random number in (0, 1)."""
-    luck[0] = luck[0] * 40014 % FIRST
-    luck[1] = luck[1] * 40692 % SECOND
-    mixed = luck[0] - luck[1]
-    if mixed < 1:
-        mixed += FIRST - 1
-    return mixed / FIRST
+def uniform(luck: list[float]) -> float:
+    """Return a random number in (0, 1).
+
+    All numbers are whole, and exact as floats, whose remainders take half as long as those of large integers.
+    """
+    first = luck[0] = luck[0] * 40014.0 % 2147483563.0
+    second = luck[1] = luck[1] * 40692.0 % 2147483399.0
+    return (first - second if first > second else first - second + 2147483562.0) / 2147483563.0
 
 
-def normal(luck: list[int]) -> float:
+def normal(luck: list[float]) -> float:
     """Return a normally distributed random number."""
     return inv_cdf(uniform(luck))
 
 
-def seconds_of(lasting: Lasting, prospect: int, shared: float, luck: list[int]) -> float:
+def seconds_of(lasting: Lasting, prospect: int, shared: float, luck: list[float]) -> float:
     """Return a total run time, as `taskgov.estimates.random_run_times` does, given the number that its batch shares."""
     score = lasting.shared * shared + lasting.own * normal(luck)
-    rest = max(0.5 * erfc(score / sqrt(2.0)), LEAST)
     age, below = lasting.age[prospect], lasting.below[prospect]
     if below > 0:
+        rest = max(0.5 * erfc(score / sqrt(2.0)), LEAST)
         score = inv_cdf(max(1.0 - (1.0 - below) * rest, LEAST))
-    place = (min(max(score, -TOP), TOP) + TOP) / STEP
+    if score < -TOP:
+        score = -TOP
+    elif score > TOP:
+        score = TOP
+    place = (score + TOP) / STEP
     before = min(int(place), POINTS - 2)
     times, first = lasting.times, lasting.law[prospect] * POINTS + before
     seconds = times[first] + (place - before) * (times[first + 1] - times[first])

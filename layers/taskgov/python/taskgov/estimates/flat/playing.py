@@ -16,6 +16,7 @@ from taskgov.estimates.flat.standing import (
     LAST,
     NEWS,
     NOBODY,
+    NOTIFIED,
     SUSPICIOUS,
     UNSEEN,
     State,
@@ -35,7 +36,7 @@ NEVER: Final = 2**62
 ENDLESS: Final = -2
 
 
-def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck: list[int]) -> State:
+def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck: list[float]) -> State:
     """Return the state when the watched jobs have started, or at the end of the future.
 
     `counts[SUSPICIOUS]` is 1 if jobs may preempt one another without end. The rest is then not simulated.
@@ -47,8 +48,15 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     ends: Ends = []
     block, edge = 0, play.now
     arrived, look = 0, NEVER
-    while not s.counts[SUSPICIOUS] and s.counts[UNSEEN]:
-        now = min(due(s, ends, arrived), look)
+    counts, number, comes = s.counts, s.number, s.came
+    while not counts[SUSPICIOUS] and counts[UNSEEN]:
+        while ends and number[ends[0][2]] != ends[0][1]:
+            heappop(ends)  # it was preempted
+        now = look
+        if ends and ends[0][0] < now:
+            now = ends[0][0]
+        if arrived < len(comes) and comes[arrived] < now:
+            now = comes[arrived]
         if now >= edge and edge < play.until and block + 1 < len(came.first):
             again(s, came, block, edge, factor, luck)
             block += 1
@@ -56,27 +64,22 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
             continue
         if now > play.until:
             break
-        leave_all(t, s, ends, now, len(here.kind))
-        while arrived < len(s.came) and s.came[arrived] == now:
+        if ends and ends[0][0] == now:
+            leave_all(t, s, ends, now, len(here.kind))
+        while arrived < len(comes) and comes[arrived] == now:
             arrive(t, s, here, lots, ends, arrived)
             arrived += 1
         if look == now:
             look = NEVER
-            s.counts[DUE] = 0
+            counts[DUE] = 0
             release(t, s)
-        look = notice(t, s, look, now)
-        while s.counts[ACTIVE] and not s.counts[SUSPICIOUS]:
-            cycle(t, s, here, lots, ends, now)
+        if counts[NOTIFIED]:
             look = notice(t, s, look, now)
+        while counts[ACTIVE] and not counts[SUSPICIOUS]:
+            cycle(t, s, here, lots, ends, now)
+            if counts[NOTIFIED]:
+                look = notice(t, s, look, now)
     return s
-
-
-def due(s: State, ends: Ends, arrived: int) -> int:
-    """Return the time of the next end or arrival, without ends of jobs that were preempted meanwhile."""
-    while ends and s.number[ends[0][2]] != ends[0][1]:
-        heappop(ends)
-    comes = s.came[arrived] if arrived < len(s.came) else NEVER
-    return min(ends[0][0], comes) if ends else comes
 
 
 def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
@@ -100,7 +103,7 @@ def arrive(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, job: int) -> 
         push(t, s, job)
 
 
-def again(s: State, came: Came, block: int, start: int, factor: float, luck: list[int]) -> None:
+def again(s: State, came: Came, block: int, start: int, factor: float, luck: list[float]) -> None:
     """Copy past arrivals into a block of the future that begins at a given time."""
     first, last = came.first[block], came.first[block + 1]
     if first == last:
@@ -113,27 +116,27 @@ def again(s: State, came: Came, block: int, start: int, factor: float, luck: lis
             at = start + int((came.at[place] - source) * MICRO)
             batch = new_batch(block, came.batch[place], len(came.at))
             for _ in range(times):
-                add(s, came.kind[request], came.prospect[request], at, batch)
+                s.kind.append(came.kind[request])
+                s.prospect.append(came.prospect[request])
+                s.batch.append(batch)
+                s.came.append(at)
         place += 1
+    add(s, len(s.kind) - len(s.place))
 
 
-def add(s: State, kind: int, prospect: int, at: int, batch: int) -> None:
-    """Add a job that arrives at a given time."""
-    s.kind.append(kind)
-    s.prospect.append(prospect)
-    s.batch.append(batch)
-    s.came.append(at)
-    s.place.append(len(s.place))
-    s.number.append(0)
-    s.blamed.append(0)
-    s.blamed_at.append(0)
-    s.run.append(-1)
-    s.since.append(-1)
-    s.first.append(-1)
-    s.cause.append(NOBODY)
-    s.behind.append(NOBODY)
-    s.older.append(NOBODY)
-    s.newer.append(NOBODY)
+def add(s: State, count: int) -> None:
+    """Add what is known of jobs that have not arrived yet."""
+    s.place.extend(range(len(s.place), len(s.kind)))
+    s.number.extend([0] * count)
+    s.blamed.extend([0] * count)
+    s.blamed_at.extend([0] * count)
+    s.run.extend([-1] * count)
+    s.since.extend([-1] * count)
+    s.first.extend([-1] * count)
+    s.cause.extend([NOBODY] * count)
+    s.behind.extend([NOBODY] * count)
+    s.older.extend([NOBODY] * count)
+    s.newer.extend([NOBODY] * count)
 
 
 def new_state(t: Terms, here: Here, now: int) -> State:
@@ -171,6 +174,7 @@ def lists(t: Terms, here: Here, now: int) -> State:
         tail=[NOBODY] * kinds,
         size=[0] * kinds,
         marked=[0] * kinds,
+        out=[],
         used=[0] * queues,
         newest=[NOBODY] * queues,
         active=[0] * queues,

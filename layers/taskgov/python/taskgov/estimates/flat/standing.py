@@ -56,6 +56,8 @@ class State:
     tail: list[int]
     size: list[int]
     marked: list[int]
+    """1 if the jobs of a kind are inadmissible. These kinds are in `out`."""
+    out: list[int]
     used: list[int]
     newest: list[int]
     """The first candidate for preemption of each queue."""
@@ -78,7 +80,12 @@ def available(t: Terms, s: State, queue: int) -> int:
 
 def share_of(t: Terms, s: State, queue: int) -> float:
     """Return the share of a queue as a comparable number."""
-    over = s.used[queue] - t.nominal[queue]
+    return share_at(t, queue, s.used[queue])
+
+
+def share_at(t: Terms, queue: int, used: int) -> float:
+    """Return the share of a queue that would use so much."""
+    over = used - t.nominal[queue]
     if over <= 0 or t.lendable <= 0:
         return 0.0
     weight = t.weight[queue]
@@ -153,18 +160,24 @@ def push(t: Terms, s: State, job: int) -> None:
         s.counts[ACTIVE] += 1
 
 
-def pop(t: Terms, s: State, queue: int) -> int:
-    """Take the next job of a queue, the sticky one first. At least one job must be active."""
+def head_of(t: Terms, s: State, queue: int) -> int:
+    """Return the next job of a queue, the sticky one first. At least one job must be active."""
     job = s.sticky[queue]
-    if job == NOBODY or s.since[job] >= 0 or s.marked[s.kind[job]]:
-        job, best = NOBODY, 0
-        for kind in range(t.first_kind[queue], t.first_kind[queue + 1]):
-            other = s.head[kind]
-            if other == NOBODY or s.marked[kind]:
-                continue
-            priority = t.kind_priority[kind]
+    if job != NOBODY and s.since[job] < 0 and not s.marked[s.kind[job]]:
+        return job
+    heads, marked, priorities = s.head, s.marked, t.kind_priority
+    job, best = NOBODY, 0
+    for kind in range(t.first_kind[queue], t.first_kind[queue + 1]):
+        other = heads[kind]
+        if other != NOBODY and not marked[kind]:
+            priority = priorities[kind]
             if job == NOBODY or priority > best or (priority == best and other < job):
                 job, best = other, priority
+    return job
+
+
+def take_out(t: Terms, s: State, job: int) -> None:
+    """Take an active job out of the queue."""
     kind = s.kind[job]
     if s.head[kind] == job:
         s.head[kind] = s.behind[job]
@@ -176,26 +189,23 @@ def pop(t: Terms, s: State, queue: int) -> int:
         if s.tail[kind] == job:
             s.tail[kind] = other
     s.size[kind] -= 1
-    s.active[queue] -= 1
+    s.active[t.kind_queue[kind]] -= 1
     s.counts[ACTIVE] -= 1
-    return job
 
 
-def mark(t: Terms, s: State, job: int) -> None:
-    """Return a job that cannot be admitted. All jobs of its kind are inadmissible until the next attempt."""
-    kind = s.kind[job]
-    if not s.marked[kind]:
-        s.marked[kind] = 1
-        s.active[t.kind_queue[kind]] -= s.size[kind]
-        s.counts[ACTIVE] -= s.size[kind]
-    push(t, s, job)
+def mark(t: Terms, s: State, kind: int) -> None:
+    """Make all jobs of an active kind inadmissible until the next attempt, since its first one cannot be admitted."""
+    s.marked[kind] = 1
+    s.out.append(kind)
+    s.active[t.kind_queue[kind]] -= s.size[kind]
+    s.counts[ACTIVE] -= s.size[kind]
 
 
 def release(t: Terms, s: State) -> None:
     """Return inadmissible jobs to the queue."""
-    for kind in range(len(s.marked)):
-        if s.marked[kind]:
-            s.marked[kind] = 0
-            s.active[t.kind_queue[kind]] += s.size[kind]
-            s.counts[ACTIVE] += s.size[kind]
+    for kind in s.out:
+        s.marked[kind] = 0
+        s.active[t.kind_queue[kind]] += s.size[kind]
+        s.counts[ACTIVE] += s.size[kind]
+    s.out.clear()
     s.counts[NOTIFIED] = 0

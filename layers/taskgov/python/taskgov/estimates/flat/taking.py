@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskgov.estimates.flat.standing import NOBODY, available, give, share_of
+from taskgov.estimates.flat.standing import NOBODY, available, give, share_at, share_of
 
 if TYPE_CHECKING:
     from taskgov.estimates.flat.standing import State
@@ -18,14 +18,13 @@ def finds_victims(t: Terms, s: State, job: int) -> bool:
     """Return whether preemption makes room for a job, and append the victims to `taken`."""
     kind = s.kind[job]
     queue, amount, priority = t.kind_queue[kind], t.kind_amount[kind], t.kind_priority[kind]
-    own = own_candidate(t, s, s.newest[queue], queue, priority)
-    if own == NOBODY and (t.alone or s.used[queue] + amount > t.most[queue]):
+    own, used = own_candidate(t, s, s.newest[queue], queue, priority), s.used[queue] + amount
+    if own == NOBODY and (t.alone or used > t.most[queue]):
+        return False
+    within = used <= t.nominal[queue]
+    if own == NOBODY and not some_queue_gives(t, s, queue, 0.0 if within else share_at(t, queue, used)):
         return False
     give(s, queue, amount)
-    within = s.used[queue] <= t.nominal[queue]
-    if own == NOBODY and not some_queue_gives(t, s, queue, 0.0 if within else share_of(t, s, queue)):
-        give(s, queue, -amount)
-        return False
     open_line(t, s, queue, own)
     start = len(s.taken)
     done = first_pass(t, s, job, within) or (t.second and second_pass(t, s, job))
@@ -48,30 +47,30 @@ def own_candidate(t: Terms, s: State, other: int, queue: int, priority: int) -> 
 
 def some_queue_gives(t: Terms, s: State, queue: int, least: float) -> bool:
     """Return whether another queue that borrows has at least this share: otherwise, nobody can be preempted."""
-    used, nominal, newest = s.used, t.nominal, s.newest
-    for other in range(len(nominal)):
-        if used[other] > nominal[other] and other != queue and newest[other] != NOBODY:  # noqa: SIM102 -- rarely so far
-            if share_of(t, s, other) >= least:
+    nominal, newest = t.nominal, s.newest
+    for other, used in enumerate(s.used):
+        if used > nominal[other] and other != queue and newest[other] != NOBODY:  # noqa: SIM102 -- rarely so far
+            if share_at(t, other, used) >= least:
                 return True
     return False
 
 
 def open_line(t: Terms, s: State, queue: int, own: int) -> None:
     """Record the first candidate of each queue that may lose jobs."""
-    for other in range(len(t.nominal)):
+    for other, used in enumerate(s.used):
         s.at[other] = s.refused[other] = NOBODY
         if other == queue:
             s.at[other] = own
-        elif not t.alone and s.used[other] > t.nominal[other] and s.newest[other] != NOBODY:
+        elif used > t.nominal[other] and not t.alone and s.newest[other] != NOBODY:
             s.at[other] = s.newest[other]
-            s.share[other] = share_of(t, s, other)
+            s.share[other] = share_at(t, other, used)
 
 
 def next_queue(t: Terms, s: State, queue: int) -> int:
     """Return the queue of the next candidate: the one with the greatest share, the preemptor's own last."""
     best = NOBODY
-    for other in range(len(t.nominal)):
-        if s.at[other] != NOBODY and (best == NOBODY or is_before(t, s, other, best, queue, s.at)):
+    for other, candidate in enumerate(s.at):
+        if candidate != NOBODY and (best == NOBODY or is_before(t, s, other, best, queue, s.at)):
             best = other
     return best
 
@@ -132,13 +131,7 @@ def take_first_allowed(t: Terms, s: State, target: int, mine: float) -> bool:
     while job != NOBODY:
         held = t.kind_amount[s.kind[job]]
         if held < too_much or not too_much:
-            if t.final:
-                s.used[target] -= held
-                allowed = mine <= share_of(t, s, target)
-                s.used[target] += held
-            else:
-                allowed = mine < s.share[target]
-            if allowed:
+            if mine <= share_at(t, target, s.used[target] - held) if t.final else mine < s.share[target]:
                 s.at[target] = job
                 take(t, s, target)
                 return True
