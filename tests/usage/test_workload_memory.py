@@ -18,12 +18,17 @@ def _unreadable(name: str) -> Record:
     return UnreadableObject("Workload", name, "spec: it is odd", "ns")
 
 
-def _order(memory: WorkloadMemory) -> list[Key]:
-    return list(memory.records)
+def _finished(name: str) -> Record:
+    return UnreadableObject("Workload", name, "spec: it is odd", "ns", is_finished=True)
 
 
-def test_workloads_have_the_same_order_in_a_process_that_read_the_memory_as_in_the_one_that_wrote_it() -> None:
+def _in_order(memory: WorkloadMemory) -> list[tuple[Key, Record]]:
+    return list(memory.records.items())
+
+
+def test_a_process_that_reads_the_memory_has_the_same_workloads_in_the_same_order() -> None:
     memory = LISTED.after("2", {("ns", name): _readable(name) for name in "abc"})
-    for changed in ({"a": _unreadable}, {"b": _readable, "d": _unreadable}, {"e": _readable}, {"a": _readable}):
+    steps = ({"a": _unreadable}, {"b": _readable, "d": _finished}, {"e": _readable}, {"d": _unreadable, "a": _readable})
+    for changed in steps:
         memory = memory.after("3", {("ns", name): make(name) for name, make in changed.items()})
-        assert _order(WorkloadMemory.from_bytes(memory.to_bytes())) == _order(memory)
+        assert _in_order(WorkloadMemory.from_bytes(memory.to_bytes())) == _in_order(memory)

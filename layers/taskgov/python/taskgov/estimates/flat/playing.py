@@ -203,7 +203,7 @@ def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
     -1: the job does not start; `ENDLESS`: jobs may preempt one another without end.
     """
     for number in range(len(seeds) // 2):
-        luck = [seeds[2 * number], seeds[2 * number + 1]]
+        luck = [float(seed) for seed in seeds[2 * number : 2 * number + 2]]
         s = future(t, here, lasting, came, play, luck)
         for place in range(len(asked)):
             first[number * len(asked) + place] = ENDLESS if s.counts[SUSPICIOUS] else s.first[asked[place]]
