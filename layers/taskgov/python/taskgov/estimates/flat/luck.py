@@ -1,7 +1,7 @@
 """Random numbers and random run times.
 
 The generator is L'Ecuyer's combined one (P. L'Ecuyer, "Efficient and portable combined random number generators",
-1988): it needs no number above 2 ** 63.
+1988): it needs no number above 2 ** 53.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.flat.tables import Lasting
 
-FIRST: Final = 2147483563
-SECOND: Final = 2147483399
+FIRST: Final = 2147483563.0
+SECOND: Final = 2147483399.0
 inv_cdf: Final = NORMAL.inv_cdf
 
 
 def uniform(luck: list[float]) -> float:
     """Return a random number in (0, 1).
 
-    All numbers are whole, and exact as floats, whose remainders take half as long as those of large integers.
+    The state is whole numbers, which are exact as floats: remainders of floats take half as long as those of integers.
     """
-    first = luck[0] = luck[0] * 40014.0 % 2147483563.0
-    second = luck[1] = luck[1] * 40692.0 % 2147483399.0
-    return (first - second if first > second else first - second + 2147483562.0) / 2147483563.0
+    first = luck[0] = luck[0] * 40014.0 % FIRST
+    second = luck[1] = luck[1] * 40692.0 % SECOND
+    return (first - second if first > second else first - second + FIRST - 1.0) / FIRST
 
 
 def normal(luck: list[float]) -> float:

@@ -193,7 +193,7 @@ def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
     lasting: Lasting,
     came: Came,
     play: Play,
-    seeds: Sequence[int],
+    seeds: Sequence[float],
     asked: Sequence[int],
     first: list[int],
     cause: list[int],
@@ -203,8 +203,7 @@ def many(  # noqa: PLR0913, PLR0917 -- tables by place: there are as many
     -1: the job does not start; `ENDLESS`: jobs may preempt one another without end.
     """
     for number in range(len(seeds) // 2):
-        luck = [float(seed) for seed in seeds[2 * number : 2 * number + 2]]
-        s = future(t, here, lasting, came, play, luck)
+        s = future(t, here, lasting, came, play, list(seeds[2 * number : 2 * number + 2]))
         for place in range(len(asked)):
             first[number * len(asked) + place] = ENDLESS if s.counts[SUSPICIOUS] else s.first[asked[place]]
             cause[number * len(asked) + place] = s.cause[asked[place]]

@@ -85,18 +85,18 @@ def flat_waits(
     return Waits({job: of_job[job] for job in watched}, {job: after[job] for job in watched}, done)
 
 
-def seeds_of(count: int, chance: Chance) -> list[int]:
+def seeds_of(count: int, chance: Chance) -> list[float]:
     """Return two seeds for each future. Every second future mirrors the one before (antithetic variates).
 
     Where one draws a long run time, the other draws a short one, so their median varies less from one set of futures to
     the next. The generators multiply: from the negative of a seed come the negatives of all its numbers.
     """
-    seeds: list[int] = []
+    seeds: list[float] = []
     for number in range(count):
         if number % 2:
             seeds += [FIRST - seeds[-2], SECOND - seeds[-1]]
         else:
-            seeds += [1 + int(chance.random() * (most - 1)) for most in (FIRST, SECOND)]
+            seeds += [1.0 + int(chance.random() * (most - 1)) for most in (FIRST, SECOND)]
     return seeds
 
 
