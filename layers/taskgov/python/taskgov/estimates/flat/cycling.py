@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heapq import heappush
 from dataclasses import dataclass
+from heapq import heappush
 from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates.flat.luck import normal, seconds_of
@@ -63,18 +63,7 @@ class Lots:
 
 def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> None:
     """Process one head of each queue: admit, preempt, or mark as inadmissible."""
-    s.taken.clear()
-    entries: list[Entry] = []
-    for queue, active in enumerate(s.active):
-        if active > 0:
-            job = head_of(t, s, queue)
-            kind = s.kind[job]
-            amount, start = t.kind_amount[kind], len(s.taken)
-            if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
-                mark(t, s, kind)
-            else:
-                take_out(t, s, job)
-                entries.append((job, start, len(s.taken)))
+    entries = nominated(t, s)
     if len(entries) == 0:
         return
     if len(entries) > 1:
@@ -105,6 +94,23 @@ def cycle(t: Terms, s: State, here: Here, lots: Lots, ends: Ends, now: int) -> N
         give(s, t.kind_queue[kind], -t.kind_amount[kind])
     for job in gone:
         preempt(t, s, job)
+
+
+def nominated(t: Terms, s: State) -> list[Entry]:
+    """Take the head of each queue that can be admitted, perhaps after preemption. The kinds of others are marked."""
+    s.taken.clear()
+    entries: list[Entry] = []
+    for queue, active in enumerate(s.active):
+        if active > 0:
+            job = head_of(t, s, queue)
+            kind = s.kind[job]
+            amount, start = t.kind_amount[kind], len(s.taken)
+            if t.kind_never[kind] or (amount > 0 and amount > available(t, s, queue) and not finds_victims(t, s, job)):
+                mark(t, s, kind)
+            else:
+                take_out(t, s, job)
+                entries.append((job, start, len(s.taken)))
+    return entries
 
 
 def in_order(t: Terms, s: State, here: Here, entries: list[Entry]) -> list[Entry]:

@@ -48,15 +48,9 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
     ends: Ends = []
     block, edge = 0, play.now
     arrived, look = 0, NEVER
-    counts, number, comes = s.counts, s.number, s.came
+    counts, comes = s.counts, s.came
     while not counts[SUSPICIOUS] and counts[UNSEEN]:
-        while ends and number[ends[0][2]] != ends[0][1]:
-            heappop(ends)  # it was preempted
-        now = look
-        if ends and ends[0][0] < now:
-            now = ends[0][0]
-        if arrived < len(comes) and comes[arrived] < now:
-            now = comes[arrived]
+        now = due(s, ends, arrived, look)
         if now >= edge and edge < play.until and block + 1 < len(came.first):
             again(s, came, block, edge, factor, luck)
             block += 1
@@ -80,6 +74,18 @@ def future(t: Terms, here: Here, lasting: Lasting, came: Came, play: Play, luck:
             if counts[NOTIFIED]:
                 look = notice(t, s, look, now)
     return s
+
+
+def due(s: State, ends: Ends, arrived: int, look: int) -> int:
+    """Return the time of the next end, arrival or look, without ends of jobs that were preempted meanwhile."""
+    while ends and s.number[ends[0][2]] != ends[0][1]:
+        heappop(ends)
+    now = look
+    if ends and ends[0][0] < now:
+        now = ends[0][0]
+    if arrived < len(s.came) and s.came[arrived] < now:
+        now = s.came[arrived]
+    return now
 
 
 def leave_all(t: Terms, s: State, ends: Ends, now: int, there: int) -> None:
