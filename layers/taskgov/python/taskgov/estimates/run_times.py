@@ -115,14 +115,14 @@ class RunTimes:
         self._jobs = sorted((ran for ran in history if sound(ran, now)), key=lambda ran: ran.started, reverse=True)
         self._pairs = [(ran.seconds, ran.ended) for ran in self._jobs]
         self._by_length = sorted((ran.seconds, number) for number, ran in enumerate(self._jobs))
-        self._batch: list[Group] = []
-        """The batch of each job; an unknown one is its own."""
+        self._batch: list[int] = []
+        """The batch of each job, by its first job; an unknown one is its own."""
         self._of_batch: dict[Group, list[int]] = {}
         self._longest: dict[Group, float] = {}
         """The longest run of each batch."""
         for number, ran in enumerate(self._jobs):
             batch = own_batch(ran.request)
-            self._batch.append(batch or (str(number),))
+            self._batch.append(self._of_batch[batch][0] if batch in self._of_batch else number)
             if batch:
                 self._of_batch.setdefault(batch, []).append(number)
                 self._longest[batch] = max(self._longest.get(batch, 0.0), ran.seconds)
@@ -243,7 +243,7 @@ class RunTimes:
                 numbers = sorted(number for _, number in self._by_length[self._shorter(since) :])[:MOST]
             of_group: dict[Group, list[int]] = {}
             ended: Counter[Group] = Counter()
-            of_batch: Counter[Group] = Counter()
+            of_batch: Counter[int] = Counter()
             for number in numbers:
                 batch = self._batch[number]
                 of_batch[batch] += 1
