@@ -57,7 +57,7 @@ def flat_draws(run_times: RunTimes, part: float, of: Sequence[int], age: float) 
     table = Lasted(run_times, part)
     row = table.row(JOB, age, None)
     state: Any = SimpleNamespace(run=[-1] * len(of), prospect=[row] * len(of), batch=list(of))
-    luck = [12345, 67890]
+    luck = [12345.0, 67890.0]
     lots = Lots(table.lasting(), [normal(luck)], [NO_BATCH], luck)
     return [run_of(state, lots, job) / MICRO for job in range(len(of))]
 

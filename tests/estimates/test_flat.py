@@ -87,7 +87,7 @@ def differing(found: World, seed: int) -> str:
         play = Play(scene.now, scene.now + 3 * 3600 * SECOND)
         waits = [int(since < 0) for since in tree.here.since]
         here = replace(tree.here, prospect=prospect, watched=waits)
-        state = playing.future(tree.terms, here, lasting, came, play, [1 + seed, 2 + seed])
+        state = playing.future(tree.terms, here, lasting, came, play, [1.0 + seed, 2.0 + seed])
         if state.counts[SUSPICIOUS]:
             return "loop"
         jobs = [_job(found.scene, tree, state, place) for place in range(len(state.kind))]
@@ -124,7 +124,7 @@ def test_starts_are_those_of_the_replay_in_hundreds_of_worlds() -> None:
 
 
 def test_numbers_by_chance_are_uniform_and_normal() -> None:
-    luck = [12345, 67890]
+    luck = [12345.0, 67890.0]
     drawn = [uniform(luck) for _ in range(20_000)]
     assert 0 < min(drawn) < max(drawn) < 1
     assert all(abs(sum(value < part for value in drawn) / 20_000 - part) < 0.015 for part in (0.1, 0.5, 0.9))
