@@ -142,6 +142,6 @@ def _inverted(points: Sequence[float], ended: Sequence[float]) -> list[float]:
         while ended[place] < part and place < last:
             place += 1
         low, high, first = ended[place - 1], ended[place], points[place - 1]
-        share = (part - low) / (high - low) if low < part < high else float(part > low or high <= low)
+        share = min(max((part - low) / (high - low), 0.0), 1.0) if high > low else 1.0
         found.append(first + share * (points[place] - first))
     return found

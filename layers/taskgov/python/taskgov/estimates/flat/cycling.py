@@ -56,8 +56,9 @@ class Lots:
 
     lasting: Lasting
     shared: list[float]
+    """The number that the run times of each group share."""
     batch: list[int]
-    """The number that the run times of each team share."""
+    """The batch of each group that drew last."""
     luck: list[float]
 
 

@@ -127,11 +127,12 @@ def again(s: State, came: Came, block: int, start: int, factor: float, luck: lis
                 s.batch.append(batch)
                 s.came.append(at)
         place += 1
-    add(s, len(s.kind) - len(s.place))
+    fill_up(s)
 
 
-def add(s: State, count: int) -> None:
-    """Add what is known of jobs that have not arrived yet."""
+def fill_up(s: State) -> None:
+    """Add the rest of what is kept of each job that has been copied."""
+    count = len(s.kind) - len(s.place)
     s.place.extend(range(len(s.place), len(s.kind)))
     s.number.extend([0] * count)
     s.blamed.extend([0] * count)
