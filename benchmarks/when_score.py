@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import chain
 from math import inf, isfinite, nan
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from taskgov.estimates.quantiles import HALF, NINE, Estimate
+from taskgov.estimates.quantiles import HALF, NINE, Estimate, quantile
 from taskgov.estimates.recalibration import Correction, Outcome, corrections, of_use
 from taskgov.estimates.scoring import Scored, by_team, score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 PARTS: Final = (0.05, 0.1, 0.2, 0.3, 0.4, HALF, 0.6, 0.7, 0.8, 0.85, NINE, 0.95)
 """Quantiles that are kept of each estimate."""
@@ -20,6 +22,9 @@ LEAST: Final = 100
 """A team with so many estimates has a line of its own."""
 MOST: Final = 1000
 """With so many outcomes of a team, those that no longer count are dropped."""
+DAY: Final = 86400.0
+SPAN: Final = 3 * DAY
+SAMPLES: Final = 200
 
 
 class Kept(NamedTuple):
@@ -90,66 +95,105 @@ def _correction(outcomes: dict[str, list[Outcome]], team: str, now: float) -> Co
     return corrections([team], everybody, now)[team]
 
 
-class Row(NamedTuple):
-    """A line of the table: what was asked for and what was measured."""
+class Figures(NamedTuple):
+    """The figures of a table, as in `AIMS`. Parts are from 0 to 1, errors in seconds; NaN if no estimate counts."""
 
-    name: str
-    required: str
-    stretch: str
-    measured: str
-    raw: str
+    half: float
+    nine: float
+    worst: float
+    within: float
+    error: float
+    best: float
+    ratio: float
+    spread: float
 
 
 def table(title: str, kept: Sequence[Kept], first: float, cpu: str) -> Iterator[str]:
     """Give the table of a size: estimates of submissions from a moment on count, earlier ones only correct them."""
-    sides = [[one for one in given_of(kept, correct=correct) if one.kept.came >= first] for correct in (True, False)]
-    columns = [_cells(side) for side in sides]
-    number = len(sides[0])
-    jobs = sum(one.kept.number == 0 for one in sides[0])
-    yield f"| {title}: {number:,} estimates of {jobs:,} jobs | required | stretch | measured | not recalibrated |"
-    yield "| --- | --- | --- | --- | --- |"
-    for (name, required, stretch), measured, raw in zip(AIMS, *columns, strict=True):
-        yield f"| {name} | {required} | {stretch} | {measured} | {raw} |"
-    yield f"| CPU for 100 futures with 250 waiting jobs | at most 5 s | at most 2 s | {cpu} | |"
-    found = score([one.scored for one in sides[0]])
+    sides = [given_of(kept, correct=correct) for correct in (True, False)]
+    given, raw = ([one for one in side if one.kept.came >= first] for side in sides)
+    jobs = sum(one.kept.number == 0 for one in given)
+    found, teams = score([one.scored for one in given]), by_team([one.scored for one in given], LEAST)
+    size = f"{title}: {len(given):,} estimates of {jobs:,} jobs"
+    yield f"| {size} | required | stretch | measured | range | not recalibrated |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for aim, measured, spread, before in zip(AIMS, figures(given), ranges(given), figures(raw), strict=True):
+        cells = aim.required, aim.stretch, aim.text(measured), " to ".join(map(aim.text, spread)), aim.text(before)
+        yield f"| {aim.name} | {' | '.join(cells)} |"
+    yield f"| CPU for 100 futures with 250 waiting jobs | at most 5 s | at most 2 s | {cpu} | | |"
     yield ""
     yield f"{found.beyond} beyond the horizon; {found.open} whose nine of ten is neither over nor hit"
-    for team, own in by_team([one.scored for one in sides[0]], LEAST).items():
+    yield f"range: nine of ten of {SAMPLES} random choices of as many spans of {SPAN / DAY:.0f} days"
+    for team, own in teams.items():
         yield f"{team}: {own.number:,} estimates, P50 covers {_percent(own.half)}, P90 covers {_percent(own.nine)}"
 
 
-AIMS: Final = (
-    ("P50 covers", "45 to 55 %", ""),
-    ("P90 covers", "85 to 95 %", "88 to 92 %"),
-    (f"P90 covers, the worst team of {LEAST} estimates or more", "at least 80 %", ""),
-    ("within a factor of 2, at submission", "at least 66 %", "at least 72 %"),
-    ("median error of P50", "", ""),
-    ("of the best baseline", "", ""),
-    ("one divided by the other", "at most 0.72", "at most 0.6"),
-    ("median P90/P50, at submission", "at most 3", "at most 2.2"),
-)
+def figures(given: Sequence[Given]) -> Figures:
+    """Return the figures of some estimates."""
+    scored = [one.scored for one in given]
+    total, teams = score(scored), by_team(scored, LEAST).values()
+    worst = min((team.nine for team in teams if isfinite(team.nine)), default=nan)
+    own, best = errors(given)
+    ratio = own / best if best else nan
+    return Figures(total.half, total.nine, worst, total.within, own, best, ratio, total.spread)
 
 
-def _cells(side: Sequence[Given]) -> list[str]:
-    scored = [one.scored for one in side]
-    total, teams = score(scored), by_team(scored, LEAST)
-    own, best = errors(side)
-    worst = min((team for team in teams if isfinite(teams[team].nine)), key=lambda team: teams[team].nine, default="")
-    return [
-        f"{total.half:.0%}",
-        f"{total.nine:.0%}",
-        f"{teams[worst].nine:.0%} ({worst})" if worst else "none",
-        f"{total.within:.0%}",
-        f"{own / 60:.0f} min",
-        f"{best / 60:.0f} min",
-        f"{own / best:.2f}" if best else "n/a",
-        f"{total.spread:.1f}",
-    ]
+def ranges(given: Sequence[Given], samples: int = SAMPLES, seed: int = 1) -> list[tuple[float, float]]:
+    """Return from where to where each figure is in nine of ten samples (a block bootstrap).
+
+    A sample has as many spans of `SPAN` as there are, each chosen at random from all of them. Whole spans are chosen
+    because the jobs of a burst share their fate: single estimates would make the ranges far too narrow.
+    """
+    spans: dict[float, list[Given]] = {}
+    for one in given:
+        spans.setdefault(one.kept.at // SPAN, []).append(one)
+    chance, choices = random.Random(seed), list(spans.values())
+    found = [figures([*chain.from_iterable(chance.choices(choices, k=len(choices)))]) for _ in range(samples)]
+    return [_middle(list(filter(isfinite, values))) for values in zip(*found, strict=True)]
+
+
+def _middle(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 5th and the 95th percentile."""
+    ordered = sorted(values)
+    return (quantile(ordered, 0.05), quantile(ordered, 0.95)) if ordered else (nan, nan)
 
 
 def _percent(part: float) -> str:
     """Return a part as text. All estimates of a team can be beyond the horizon: none of them is right or wrong."""
     return f"{part:.0%}" if isfinite(part) else "n/a"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if isfinite(seconds) else "n/a"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if isfinite(value) else "n/a"
+
+
+def _times(value: float) -> str:
+    return f"{value:.1f}" if isfinite(value) else "n/a"
+
+
+class Aim(NamedTuple):
+    """A figure: its name, what is asked of it, and how it is written."""
+
+    name: str
+    required: str
+    stretch: str
+    text: Callable[[float], str]
+
+
+AIMS: Final = (
+    Aim("P50 covers", "45 to 55 %", "", _percent),
+    Aim("P90 covers", "85 to 95 %", "88 to 92 %", _percent),
+    Aim(f"P90 covers, the worst team of {LEAST} estimates or more", "at least 80 %", "", _percent),
+    Aim("within a factor of 2, at submission", "at least 66 %", "at least 72 %", _percent),
+    Aim("median error of P50", "", "", _minutes),
+    Aim("of the best baseline", "", "", _minutes),
+    Aim("one divided by the other", "at most 0.72", "at most 0.6", _ratio),
+    Aim("median P90/P50, at submission", "at most 3", "at most 2.2", _times),
+)
 
 
 def errors(side: Sequence[Given]) -> tuple[float, float]:

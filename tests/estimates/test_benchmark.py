@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.when import KNOWN, Truth, measured, moments, timed
-from benchmarks.when_score import PARTS, Kept, errors, given_of, table
+from benchmarks.when_score import PARTS, Kept, errors, figures, given_of, ranges, table
 from taskgov.advice.candidates import TeamTerms, Terms
 from taskgov.advice.past import Past, Piece
 from taskgov.advice.playing import setting_of
@@ -85,7 +85,7 @@ def test_a_run_that_was_ended_continues_and_comes_to_the_same(truth: Truth, tmp_
     rows = list(table("6 GPUs", whole, 4 * DAY, "1 s"))
     scored = sum(one.came >= 4 * DAY for one in whole)  # the others only correct
     assert rows[0].startswith(f"| 6 GPUs: {scored} estimates of")
-    assert all(row.count("|") == 6 for row in rows if row.startswith("|"))
+    assert all(row.count("|") == 7 for row in rows if row.startswith("|"))
 
 
 def kept(at: float, waited: float, half: float = 600.0, **more: object) -> Kept:
@@ -116,8 +116,31 @@ def test_a_team_whose_jobs_all_start_beyond_the_horizon_is_not_the_worst() -> No
     beyond = [kept(1000.0 * place, 500.0, inf, team="0") for place in range(100)]
     late = [kept(1000.0 * place, 6000.0 if place < 20 else 500.0) for place in range(100)]
     rows = list(table("6 GPUs", [*beyond, *late], 0.0, "1 s"))
-    assert rows[4].endswith("| 80% (a) |")
+    assert rows[4].endswith("| 80% |")
     assert "0: 100 estimates, P50 covers n/a, P90 covers n/a" in rows
+
+
+def test_a_range_is_as_wide_as_its_spans_differ() -> None:
+    alike = given_of([kept(DAY * place, 300.0 if place % 2 else 500.0) for place in range(120)], correct=False)
+    half, *_ = ranges(alike)
+    assert half[0] == pytest.approx(0.5, abs=0.06)
+    assert half[1] == pytest.approx(0.5, abs=0.06)
+    # Spans of 3 days share their fate: 40 of them, half of which are late.
+    bursts = given_of([kept(DAY * place, 300.0 if place // 3 % 2 else 500.0) for place in range(120)], correct=False)
+    low, high = ranges(bursts)[0]
+    assert 0.5 - 2.2 * (0.25 / 40) ** 0.5 < low < 0.5 - 1.1 * (0.25 / 40) ** 0.5
+    assert 0.5 + 1.1 * (0.25 / 40) ** 0.5 < high < 0.5 + 2.2 * (0.25 / 40) ** 0.5
+    assert ranges(bursts) == ranges(bursts)
+
+
+def test_ranges_of_the_same_estimates_everywhere_are_points() -> None:
+    given = given_of([kept(DAY * place, 500.0) for place in range(120)], correct=False)
+    for (low, high), value in zip(ranges(given, samples=20), figures(given), strict=True):
+        assert (low, high) == pytest.approx((value, value), nan_ok=True)
+
+
+def test_without_estimates_there_is_no_range() -> None:
+    assert "| P50 covers | 45 to 55 % |  | n/a | n/a to n/a | n/a |" in list(table("6 GPUs", [], 0.0, "1 s"))
 
 
 def test_the_futures_of_a_full_queue_are_timed(truth: Truth, monkeypatch: pytest.MonkeyPatch) -> None:
