@@ -124,7 +124,7 @@ def test_a_job_that_runs_is_given_no_moment(snapshot: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("count", "last", "said"),
     [
-        (3, NOON, "no estimate: 5 runs are known, and it takes 20"),
+        (3, NOON, "no estimate: 3 runs are recorded, and it takes 20"),
         (60, NOON - timedelta(days=9), "no estimate: the history ends 9.0 days before the snapshot"),
     ],
     ids=["records are deleted", "a gap up to now"],

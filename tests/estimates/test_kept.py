@@ -28,6 +28,7 @@ WAITS = Waiting("u1", "team-a", NOON, 300.0, 600.0, 1200.0, calibrated=True)
 
 def seen(at: datetime = NOON, digest: str = "d", waiting: tuple[str, ...] = ("u1",), **more: object) -> Seen:
     usual: dict[str, object] = {"held": {}, "admitted": {}, "ended": {}}
+    usual["present"] = frozenset([*waiting, *more.get("held", {})])  # type: ignore[call-overload]
     return Seen(at, digest, frozenset(waiting), **(usual | more))  # type: ignore[arg-type]
 
 
@@ -115,11 +116,33 @@ def test_a_document_of_a_busy_cluster_is_small() -> None:
 def test_futures_are_due_where_the_queue_is_another_one_or_an_hour_is_over() -> None:
     before = kept_of()
     assert is_due(None, seen())
-    assert not is_due(before, seen(NOON + 59 * MINUTE))
+    assert not is_due(before, seen(NOON + 20 * MINUTE))
     assert is_due(before, seen(NOON + 60 * MINUTE))
     assert is_due(before, seen(NOON + MINUTE, "other"))
     assert not is_due(before, seen(NOON + 60 * MINUTE, waiting=()))
     assert is_due(before, seen(NOON - 2 * HOUR))
+
+
+def test_futures_are_due_once_the_time_of_nine_of_ten_has_passed_but_at_most_each_quarter_of_an_hour() -> None:
+    before = kept_of()  # nine of ten is 20 minutes
+    assert is_due(before, seen(NOON + 21 * MINUTE))
+    assert not is_due(before, seen(NOON + 21 * MINUTE, waiting=()))
+    assert not is_due(before, seen(NOON + 21 * MINUTE, waiting=("another",)))
+    soon = replace(before, waiting=(replace(WAITS, nine=60.0),))
+    assert not is_due(soon, seen(NOON + 14 * MINUTE))
+    assert is_due(soon, seen(NOON + 15 * MINUTE))
+    assert not is_due(replace(before, waiting=(replace(WAITS, nine=None),)), seen(NOON + 59 * MINUTE))
+
+
+def test_without_enough_measured_arrivals_no_estimate_is_calibrated() -> None:
+    known = tuple(
+        Kept(f"old{n}", "team-a", NOW - 9000 - 60 * n, RAW, RAW, NOW - 9000 - 60 * n + 700) for n in range(30)
+    )
+    (enough,) = advance(kept_of(*known), seen(NOON + HOUR), drawing("u1"), 180).waiting
+    few = drawing("u1")._replace(is_representative=False)
+    (unknown,) = advance(kept_of(*known), seen(NOON + HOUR), few, 180).waiting
+    assert (enough.calibrated, unknown.calibrated) == (True, False)
+    assert (unknown.half, unknown.nine) == (enough.half, enough.nine)
 
 
 def test_a_look_that_is_not_later_adds_nothing_but_after_a_wrong_clock() -> None:
@@ -143,6 +166,7 @@ def test_a_look_that_is_not_later_adds_nothing_but_after_a_wrong_clock() -> None
         (seen(NOON + HOUR, waiting=(), ended={"u1": NOW - 90}), None, False),
         (seen(NOON + HOUR, waiting=()), None, False),
         (seen(NOON + DAY, waiting=()), None, True),
+        (seen(NOON + 2 * DAY, waiting=(), present=frozenset({"u1"})), None, False),
         (seen(NOON + HOUR, waiting=(), held={"u1": NOW - 60}), None, True),
         (seen(NOON + HOUR, admitted={"u1": [NOW + 9000]}), None, False),
     ],
@@ -155,6 +179,7 @@ def test_a_look_that_is_not_later_adds_nothing_but_after_a_wrong_clock() -> None
         "only an earlier attempt ended",
         "nobody knows yet",
         "nobody knows for a day",
+        "its queue is on hold",
         "it runs since before the estimate: a clock was wrong",
         "it started later than now: a clock is wrong",
     ],

@@ -260,9 +260,9 @@ def test_who_is_overtaken_again_and_again_leaves_it_to_the_others(looked: Looked
 @pytest.mark.parametrize(
     ("attempts", "last", "said"),
     [
-        (past(3), NOON, "no estimates: 5 runs are known, and it takes 20"),
+        (past(3), NOON, "no estimates: 3 runs are recorded, and it takes 20"),
         (past(60, NOON - timedelta(days=9)), NOON - timedelta(days=9), "no estimates: the history ends 9.0 days"),
-        ([], NOON, "no estimates: 2 runs are known"),
+        ([], NOON, "no estimates: 0 runs are recorded"),
     ],
     ids=["records are deleted", "a gap up to now", "a new cluster"],
 )

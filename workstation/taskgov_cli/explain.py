@@ -26,11 +26,12 @@ from taskgov_cli.status import print_own_team
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
 from taskgov_explain.own_workload import explain_own_workload
-from taskgov_explain.reasons import Reason
+from taskgov_explain.reasons import ESTIMATED, Reason
 from taskgov_explain.workload import explain_workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from rich.console import RenderableType
 
@@ -78,9 +79,9 @@ def explain(  # noqa: PLR0913, PLR0917 - the options of a command
     try:
         if workload is not None:
             of_one = _of_workload(known, workload, runs)
-            if snapshot is None and not runs:
+            if snapshot is None and not runs and of_one.reason in ESTIMATED:
                 of_one = replace(of_one, start=(starts_of(stack, known) or {}).get(of_one.key))
-            answer(lambda: of_one, workload_shown(of_one), form, as_json=as_json)
+            answer(lambda: of_one, workload_shown(of_one, known.taken_at), form, as_json=as_json)
         elif sees_all(known, EXPLAINING_NEEDS):
             from taskgov_explain.team import explain_team  # noqa: PLC0415 - only a team's answer makes a plan
 
@@ -101,7 +102,7 @@ def _of_workload(known: Snapshot, workload: str, runs: list[str] | None) -> Work
     return explain_own_workload(known, workload)
 
 
-def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
+def workload_shown(answer: WorkloadExplanation, now: datetime) -> Iterator[RenderableType]:
     """Return the answer about a workload for people: the reason first, then what is behind it."""
     style = "green" if answer.reason in RUNNING else "red" if answer.reason in STUCK else "yellow"
     yield Text.assemble((answer.workload, "bold"), ": ", (answer.reason.value, style))
@@ -117,7 +118,7 @@ def workload_shown(answer: WorkloadExplanation) -> Iterator[RenderableType]:
     if answer.remedies:
         yield table("Ways to start it", ("by", "change"), [(remedy.kind, remedy.because) for remedy in answer.remedies])
     if answer.start is not None:
-        yield Text(f"Starts {answer.start.sentence(answer.start.made)} UTC (estimated; taskgov when says more)")
+        yield Text(f"Starts {answer.start.sentence(now)} UTC (estimated; taskgov when says more)")
     if answer.earliest_because:
         why = answer.earliest_because
         yield Text(f"Earliest start: {f'{answer.earliest:%Y-%m-%d %H:%M} ({why})' if answer.earliest else why}")

@@ -115,6 +115,10 @@ class Listed:
         )
         return (*not_visible(self.snapshot, LISTING_NEEDS), *(more if hidden else ()))
 
+    def start_of(self, task: Task) -> GivenStart | None:
+        """Return the estimate of a task. Names may come again: one that has finished has none."""
+        return None if task.state is TaskState.FINISHED else (self.starts or {}).get((task.team, task.job))
+
     def beyond_quota(self, task: Task) -> Mapping[str, int] | None:
         """Return what a task holds beyond its team's quota; None where that is not visible."""
         return None if (task.team, task.job) in self.unknown else task.beyond_quota
@@ -145,7 +149,7 @@ def as_data(listed: Listed) -> dict[str, Any]:
 
 def _start(listed: Listed, task: Task) -> dict[str, Any]:
     """Return the member `start` of a task: its estimate, null where none is kept of it."""
-    return {} if listed.starts is None else {"start": jsonable(listed.starts.get((task.team, task.job)))}
+    return {} if listed.starts is None else {"start": jsonable(listed.start_of(task))}
 
 
 def _chosen(snapshot: Snapshot, teams: list[str], states: list[TaskState], mine: Mine | None) -> list[Task]:
@@ -167,7 +171,7 @@ def _shown(listed: Listed) -> Iterator[RenderableType]:
     columns = ("team", "task", "kind", "priority", "state", "for", "instance type", "requests", "beyond quota", "age")
     if listed.starts is not None:
         columns = (*columns, STARTS)
-        given = [listed.starts.get((task.team, task.job)) for task in listed.tasks]
+        given = [listed.start_of(task) for task in listed.tasks]
         rows = [(*row, start.cell(now) if start else "") for row, start in zip(rows, given, strict=True)]
     counts = ", ".join(_counted(listed.tasks)) or "no tasks"
     head = Text.assemble((listed.snapshot.cluster.name, "bold"), f", {now:%Y-%m-%d %H:%M:%S} UTC: {counts}")

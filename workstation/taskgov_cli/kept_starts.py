@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.errors import GovernanceError
-from taskgov.estimates.given import BEYOND, GivenStart, given_starts
+from taskgov.estimates.given import BEYOND, GivenStart, by_task, given_starts
 from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
 from taskgov.hyperpod.names import team_of_namespace
 from taskgov.kueue.named import named
@@ -93,10 +93,7 @@ def next_of_teams(given: dict[str, GivenStart] | None, known: Snapshot) -> dict[
 
 def starts_by_task(given: dict[str, GivenStart] | None, known: Snapshot) -> dict[tuple[str, str], GivenStart] | None:
     """Return estimates by team and job."""
-    if given is None:
-        return None
-    names = {its.key: (its.team, its.job) for its in map(named, known.kueue.workloads)}
-    return {names[key]: start for key, start in given.items() if key in names}
+    return None if given is None else by_task(given, known)
 
 
 def next_starts(given: Mapping[str, GivenStart], teams: Mapping[str, str]) -> dict[str, GivenStart]:

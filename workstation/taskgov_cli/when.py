@@ -10,17 +10,19 @@ import typer
 from rich.text import Text
 
 from taskgov.estimates.given import clock_time, given_starts
+from taskgov.estimates.recalibration import ENOUGH
 from taskgov_cli import durations, snapshots, supposing
 from taskgov_cli.form import Form
 from taskgov_cli.formats import Format, answer
 from taskgov_cli.kept_starts import ReadableDocuments, kept_in
 from taskgov_cli.output import AsJson  # noqa: TC001 -- typer reads the annotations
 from taskgov_cli.own_rights import OwnRights, namespaces_of
-from taskgov_cli.when_estimate import ESTIMATED, Asked, StartEstimate, computed, of_kept, plain, with_earlier
+from taskgov_cli.when_estimate import Asked, StartEstimate, computed, of_kept, plain, with_earlier
 from taskgov_cli.when_history import kept_history, read_history
 from taskgov_explain.find import UnknownNameError
 from taskgov_explain.own_view import EXPLAINING_NEEDS, sees_all
 from taskgov_explain.own_workload import explain_own_workload
+from taskgov_explain.reasons import ESTIMATED
 from taskgov_explain.suppose import Hypothesis, suppose
 from taskgov_explain.workload import explain_workload
 
@@ -40,6 +42,10 @@ _MEMBERS: Final = (
     "a member of a team reads the estimates that a stack keeps: --stack NAME, without --runs, --history and --submit"
 )
 _NO_HISTORY: Final = "no history: give --history or --stack. Earliest start"
+_NOT_CALIBRATED: Final = (
+    f"Not calibrated: this takes {ENOUGH} outcomes of earlier estimates (--history has none), "
+    "and at least one measured day of the last 14."
+)
 _HIDDEN: Final = (
     "no estimate: the stack has none for your team, or you may not read them (tag `team` of the role or session)"
 )
@@ -67,8 +73,10 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
     stack: snapshots.Stack = None,
     context: snapshots.Context = None,
     runs: durations.Runs = None,
-    futures: Annotated[int, typer.Option(min=20, max=1000, help="How many futures of the queue are simulated.")] = 100,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same futures.")] = 1,
+    futures: Annotated[
+        int | None, typer.Option(min=20, max=1000, help="How many futures of the queue are simulated (100).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same futures (1).")] = None,
     *,
     form: Format = Form.TABLE,
     as_json: AsJson = False,
@@ -76,9 +84,9 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
     """Estimate when a waiting job starts, and show what it waits for.
 
     It also says how good earlier estimates for the team were. With --cluster and --stack it is the estimate that the
-    stack keeps; where there is none, or with --runs or --submit, it is computed from the stack's record of work.
-    --history gives another one. --runs says how long a workload runs in total; it overrides the history. Without
-    history only --runs and declared time limits count, as in `explain`.
+    stack keeps; where there is none, or with --runs, --submit, --futures or --seed, it is computed from the stack's
+    record of work. --history gives another one. --runs says how long a workload runs in total; it overrides the
+    history. Without history only --runs and declared time limits count, as in `explain`.
 
     Example: taskgov when team-b/training --cluster ml-cluster --stack taskgov
     """
@@ -86,6 +94,8 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("give either JOB, or --submit FILE for a job that is not submitted yet")
     if submit is None and as_team is not None:
         raise typer.BadParameter(f"--as {as_team}: nothing is submitted; --submit FILE names the job")
+    if snapshot is not None and stack:
+        raise typer.BadParameter("--stack keeps estimates of a live cluster: give --cluster instead of a snapshot")
     whose = [str(workload).partition("/")[0]] if "/" in str(workload) else []
     rights = OwnRights(namespaces_of(whose))
     known = snapshots.known(snapshot, cluster, None, None, context, rights)
@@ -138,26 +148,26 @@ def _estimate(
 ) -> StartEstimate:
     """Return the estimate. Raises `ValueError` for what cannot be read, `KeyError` for odd objects, GovernanceError."""
     is_whole = sees_all(known, EXPLAINING_NEEDS)
-    if not is_whole and (documents is None or history is not None or asked.said):
+    if not is_whole and (documents is None or history is not None or asked.is_special):
         raise ValueError(_MEMBERS)
     explained = explain_workload(known, workload, asked.said) if is_whole else explain_own_workload(known, workload)
     found = plain(known, explained)
     kept = kept_in(documents, known) if documents is not None else None
     if kept is not None:
-        found = with_earlier(found, kept, explained.team, known)
+        found = with_earlier(found, explained, kept, known)
     if explained.reason not in ESTIMATED:
         return found
     if history is not None:
         past = read_history(history, known.taken_at.timestamp())
         return computed(found, known, explained, past, asked)
     start = given_starts(kept, known).get(explained.key)
-    if kept is not None and start is not None and not asked.said and not is_new:
-        return of_kept(found, explained.team, start, kept, known)
+    if kept is not None and start is not None and not asked.is_special and not is_new:
+        return of_kept(found, explained, start, kept, known)
     if documents is None:
         note = f"{_NO_HISTORY}: {explained.earliest_because}"
         return replace(found, no_earlier_than=explained.earliest, notes=(note,))
     if not is_whole:
-        return replace(found, notes=(_none_kept(kept, known),))
+        return replace(found, notes=(_none_kept(kept, known), *(kept.notes if kept else ())))
     readable = cast("DocumentStore", ReadableDocuments(documents))  # it reads by `find` alone
     return computed(found, known, explained, kept_history(readable, known), asked, kept)
 
@@ -175,16 +185,14 @@ def _shown(found: StartEstimate) -> Iterator[RenderableType]:
     if found.holders:
         yield Text(f"  quota: {'; '.join(found.holders)}")
     if found.waits_for:
-        ends = ", ".join(
-            f"in {end.futures} when {f'{end.workload} ends' if end.workload else 'jobs of other teams end'}"
-            for end in found.waits_for
-        )
+        ends = ", ".join(end.words for end in found.waits_for)
         yield Text(f"  of {found.futures} futures, it starts {ends}")
-    if found.futures:
+    if found.futures and found.calibrated:
+        yield Text(f"  from {found.futures} futures of the queue, corrected by the outcomes of earlier estimates")
+    elif found.futures:
         half, nine = (_at(found, moment) for moment in (found.half_by, found.nine_of_ten_by))
         yield Text(f"  Of {found.futures} futures of the queue, half start it by {half}, nine of ten by {nine}.")
-    if found.futures and not found.calibrated:
-        yield Text("  Not calibrated: too few outcomes of earlier estimates are known.", style="dim")
+        yield Text(f"  {_NOT_CALIBRATED}", style="dim")
     yield from (Text(f"  {earlier.words(found.asked_at)}") for earlier in _told(found))
     if found.record:
         yield Text(f"  {found.record}")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Final
 
-from taskgov.estimates.all_waiting import EARLY, MOST_BEFORE, needs_exact_model
+from taskgov.estimates.all_waiting import EARLY, FUTURES, MOST_BEFORE, needs_exact_model
 from taskgov.estimates.drawing import HORIZON, Drawing, fast, waits_together
-from taskgov.estimates.given import GivenStart, clock_time
+from taskgov.estimates.given import BEYOND, GivenStart, clock_time
 from taskgov.estimates.history import basis_of
 from taskgov.estimates.kept import Before
 from taskgov.estimates.quantiles import Estimate, estimate_of, quantile
@@ -19,7 +19,7 @@ from taskgov.estimates.scenes import queue_of
 from taskgov.kueue.named import named
 from taskgov.quantities import format_quantity, is_accelerator
 from taskgov.usage.amounts import words
-from taskgov_explain.reasons import Reason
+from taskgov_explain.reasons import ESTIMATED, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 EXACT_FUTURES: Final = 20
 """Fewer futures where the exact model has to play them: each takes as long as many fast ones."""
-ESTIMATED: Final = frozenset(
-    {Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_PREEMPTED_WORKLOADS, Reason.PENDING_EVALUATION}
-)
-"""Those who wait for nothing but their turn. The others start once somebody changes something, or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +41,17 @@ class WaitsFor:
     """A workload that runs: in so many futures its end is the last before the start."""
 
     workload: str
-    """Empty where it is of other teams, which a member does not see."""
+    """Empty for those of other teams, which a member does not see, and for those that have ended since the estimate."""
     futures: int
+    ended: bool = False
+    """Whether it has ended since the estimate."""
+
+    @property
+    def words(self) -> str:
+        """For example: `in 31 when team-a/others-6 ends`."""
+        if self.ended:
+            return f"in {self.futures} after jobs that have ended since"
+        return f"in {self.futures} when {f'{self.workload} ends' if self.workload else 'jobs of other teams end'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +66,22 @@ class Earlier:
 
     def words(self, now: datetime) -> str:
         """Say what was estimated, and how it came."""
-        made, *times = (
-            "more than 7 days later" if at is None else clock_time(at, now)
-            for at in (self.made_at, self.half_by, self.nine_of_ten_by)
+        half, nine = (
+            "not within 7 days" if at is None else f"by {clock_time(at, now)}"
+            for at in (self.half_by, self.nine_of_ten_by)
         )
-        said = f"estimated at {made}: half of the time by {times[0]}, nine times of ten by {times[1]}"
+        said = f"estimated at {clock_time(self.made_at, now)}: half of the time {half}, nine times of ten {nine}"
         if self.started_at is None:
             return said
         return f"{said}; it started at {clock_time(self.started_at, now)}, {self._hit(self.started_at)}"
 
     def _hit(self, started: datetime) -> str:
-        if self.half_by is not None and started <= self.half_by:
+        horizon = self.made_at + BEYOND
+        if started <= (self.half_by or horizon):
             return "by the median estimate"
-        return "by the 90 % estimate" if self.nine_of_ten_by and started <= self.nine_of_ten_by else "later than both"
+        if started <= (self.nine_of_ten_by or horizon):
+            return "by the 90 % estimate"
+        return "later than both" if self.nine_of_ten_by else "after more than 7 days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +138,12 @@ def _holding(holders: Sequence[Holder]) -> Iterator[str]:
             yield f"{holder.team} uses {used} of {holder.instance_type} (quota {guaranteed})"
 
 
-def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstimates, known: Snapshot) -> StartEstimate:
+def of_kept(
+    found: StartEstimate, explained: WorkloadExplanation, start: GivenStart, kept: KeptEstimates, known: Snapshot
+) -> StartEstimate:
     """Return the answer with an estimate that is kept."""
-    uids = _uids(found.workload, known)
-    waiting = next((waiting for waiting in kept.waiting if waiting.uid in uids), None)
+    uid, team = _uid(explained.key, known), explained.team
+    waiting = next((waiting for waiting in kept.waiting if waiting.uid == uid), None)
     return replace(
         found,
         made_at=start.made,
@@ -149,9 +159,11 @@ def of_kept(found: StartEstimate, team: str, start: GivenStart, kept: KeptEstima
     )
 
 
-def with_earlier(found: StartEstimate, kept: KeptEstimates, team: str, known: Snapshot) -> StartEstimate:
+def with_earlier(
+    found: StartEstimate, explained: WorkloadExplanation, kept: KeptEstimates, known: Snapshot
+) -> StartEstimate:
     """Return the answer with what earlier estimates of the job said, and how good those for its team were."""
-    uids = _uids(found.workload, known)
+    uid, team = _uid(explained.key, known), explained.team
     earlier = tuple(
         Earlier(
             datetime.fromtimestamp(outcome.made, UTC),
@@ -160,7 +172,7 @@ def with_earlier(found: StartEstimate, kept: KeptEstimates, team: str, known: Sn
             None if outcome.start is None else _at(outcome.start),
         )
         for outcome in kept.outcomes
-        if outcome.uid in uids and not outcome.cancelled
+        if outcome.uid == uid and not outcome.cancelled
     )
     return replace(found, earlier=earlier, record=score_words(kept.scores.get(team), team))
 
@@ -181,8 +193,9 @@ def _at(seconds: float) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if isfinite(seconds) else None
 
 
-def _uids(shown: str, known: Snapshot) -> set[str]:
-    return {str(item["metadata"].get("uid") or "") for item in known.kueue.workloads if named(item).shown == shown}
+def _uid(key: str, known: Snapshot) -> str | None:
+    """Return the UID of a workload; None for one that is not submitted yet."""
+    return next((item["metadata"].get("uid") for item in known.kueue.workloads if named(item).key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +203,13 @@ class Asked:
     """How an estimate is computed: run times that somebody gave (by Kueue's key), how many futures, which seed."""
 
     said: Mapping[str, timedelta]
-    futures: int = 100
-    seed: int = 1
+    futures: int | None = None
+    seed: int | None = None
+
+    @property
+    def is_special(self) -> bool:
+        """Whether an estimate that is kept is no answer."""
+        return bool(self.said) or self.futures is not None or self.seed is not None
 
 
 def computed(
@@ -213,13 +231,16 @@ def computed(
     if basis.lacks:
         return found
     reasons = needs_exact_model(queue.scene)
-    count = min(asked.futures, EXACT_FUTURES) if reasons else asked.futures
+    count = asked.futures or FUTURES
+    if reasons:
+        count = min(count, EXACT_FUTURES)
     place = queue.keys.index(explained.key)
-    chance = random.Random(asked.seed)  # noqa: S311 -- the same each time, no secret
+    chance = random.Random(1 if asked.seed is None else asked.seed)  # noqa: S311 -- the same each time, no secret
     drawing = Drawing(count, player=_exactly if reasons else fast)
     drawn = waits_together(queue.scene, [place], basis.run_times, basis.past, chance, drawing)
     waits = drawn.waits[place]
     said, calibrated = _corrected(estimate_of(waits), explained.team, kept, now)
+    calibrated = calibrated and basis.past.is_representative
     if reasons:
         note = f"{count} futures by the exact model: {', '.join(reasons[:3])}"
         found = replace(found, notes=(*found.notes, note))
@@ -249,11 +270,11 @@ def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float)
 def _named(ends: tuple[Before, ...], known: Snapshot) -> tuple[WaitsFor, ...]:
     """Return workloads by their names; those that are not visible, or gone, are one without a name."""
     names = {str(item["metadata"].get("uid") or ""): named(item).shown for item in known.kueue.workloads}
-    found: dict[str, int] = {}
+    found: dict[tuple[str, bool], int] = {}
     for before in ends:
-        name = names.get(before.uid, "") if before.uid else ""
-        found[name] = found.get(name, 0) + before.futures
-    return tuple(WaitsFor(name, futures) for name, futures in found.items())
+        who = names.get(before.uid, "") if before.uid else "", bool(before.uid) and before.uid not in names
+        found[who] = found.get(who, 0) + before.futures
+    return tuple(WaitsFor(name, futures, ended) for (name, ended), futures in found.items())
 
 
 def _exactly(

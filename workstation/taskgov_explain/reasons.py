@@ -6,6 +6,7 @@ the one that is given: whatever comes later does not matter as long as it lasts.
 """
 
 from enum import StrEnum
+from typing import Final
 
 
 class Reason(StrEnum):
@@ -43,3 +44,9 @@ class Reason(StrEnum):
     ADMITTED_WAITING_FOR_NODES = "AdmittedWaitingForNodes"
     """It has its quota, and there are too few healthy nodes for its pods."""
     ADMITTED = "Admitted"
+
+
+ESTIMATED: Final = frozenset(
+    {Reason.WAITING_FOR_QUOTA, Reason.WAITING_FOR_PREEMPTED_WORKLOADS, Reason.PENDING_EVALUATION}
+)
+"""Those who wait for nothing but their turn. The others start once somebody changes something, or run."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from taskgov.estimates import drawing, looks
 from taskgov.estimates.enough import is_enough
-from taskgov.estimates.kept import Before
+from taskgov.estimates.kept import NO_ESTIMATES, Before
 from taskgov.estimates.quantiles import estimate_of, quantile
 from taskgov.futures import Job, Jobs, accepts
+from taskgov.futures.counting import Count
 from taskgov.scheduling.instants import SECOND
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from taskgov.estimates.drawing import Together
     from taskgov.estimates.history import Basis
-    from taskgov.estimates.queue_now import Scene
+    from taskgov.estimates.queue_now import Present, Scene
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.scenes import Queue
 
@@ -54,17 +55,25 @@ def waiting_of(scene: Scene) -> list[int]:
 
 def digest_of(queue: Queue) -> str:
     """Return a digest of all that decides which job starts next, except time: waiting and running jobs, and quotas."""
-    standing = sorted(
-        (uid, job.workload.priority, "" if job.held is None else str(job.held.since))
-        for uid, job in zip(queue.uids, queue.scene.present, strict=True)
-    )
+    standing = sorted((uid, repr(_what_decides(job))) for uid, job in zip(queue.uids, queue.scene.present, strict=True))
     setting = queue.scene.setting
-    return sha256(repr((standing, setting.queues, setting.doors, setting.cohorts)).encode()).hexdigest()[:32]
+    parts = standing, queue.blocked, setting.queues, setting.doors, setting.flavors, setting.cohorts
+    return sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _what_decides(job: Present) -> tuple[object, ...]:
+    work = job.workload
+    since = None if job.held is None else job.held.since
+    return work.priority, work.queue, work.pod_sets, job.request.gpus, job.request.limit, since
 
 
 def needs_exact_model(scene: Scene) -> tuple[str, ...]:
     """Return why the futures of a scene need the exact model. Arrivals are plain jobs and never need it."""
-    return accepts(scene.setting, Jobs(Job(job.workload, scene.now, SECOND, job.held) for job in scene.present))
+    return accepts(scene.setting, _jobs(scene))
+
+
+def _jobs(scene: Scene) -> Jobs:
+    return Jobs(Job(job.workload, scene.now, SECOND, job.held) for job in scene.present)
 
 
 def draw_all(
@@ -74,15 +83,27 @@ def draw_all(
 
     The notes of the result name what is left out, and why.
     """
-    scene, watched = queue.scene, waiting_of(queue.scene)
+    scene, waiting = queue.scene, waiting_of(queue.scene)
+    lacks = basis.lacks or _too_much(scene)
+    if lacks or not waiting:
+        return looks.Drawing(waits=len(waiting), notes=(f"{NO_ESTIMATES}{lacks}",) if lacks and waiting else ())
+    never = {place for place in _never_admitted(scene) if scene.present[place].held is None}
+    blocked = frozenset(queue.blocked)
+    never.update(place for place, key in enumerate(queue.keys) if key in blocked)
+    watched = [place for place in waiting if place not in never]
     notes = []
+    if len(watched) < len(waiting):
+        notes.append(
+            f"{len(waiting) - len(watched)} of {len(waiting)} waiting have no estimate: no free quota starts them"
+        )
     if len(watched) > MOST_WAITING:
         notes.append(
             f"{len(watched) - MOST_WAITING} of {len(watched)} waiting have no estimate: at most {MOST_WAITING} get one"
         )
-    lacks = basis.lacks or _too_much(scene)
-    if lacks or not watched:
-        return looks.Drawing(waits=len(watched), notes=(f"no estimates: {lacks}",) if lacks and watched else ())
+    if not watched:
+        return looks.Drawing(waits=len(waiting), notes=tuple(notes))
+    if not basis.past.is_representative:
+        notes.append("only the earliest starts are known: less than a day of the last 14 was measured")
     found = drawing.waits_together(
         scene,
         watched[:MOST_WAITING],
@@ -95,9 +116,16 @@ def draw_all(
     fewest = min((len(waits) for waits in found.waits.values() if not is_enough(waits)), default=LEAST_FUTURES)
     if fewest < LEAST_FUTURES:
         lacks = f"{fewest} futures were played in the time there is, and it takes {LEAST_FUTURES}"
-        return looks.Drawing(futures=found.futures, waits=len(watched), notes=(f"no estimates: {lacks}",))
+        return looks.Drawing(futures=found.futures, waits=len(waiting), notes=(f"{NO_ESTIMATES}{lacks}",))
     drawn = tuple(_drawn(queue, found, place) for place in watched[:MOST_WAITING])
-    return looks.Drawing(drawn, found.futures, len(watched), tuple(notes))
+    return looks.Drawing(drawn, found.futures, len(waiting), tuple(notes), basis.past.is_representative)
+
+
+def _never_admitted(scene: Scene) -> set[int]:
+    """Return the jobs that request more than their queue can ever have, or that no flavor suits."""
+    jobs = _jobs(scene)
+    kinds = zip(jobs.index, Count(scene.setting, jobs).kind_of, strict=True)
+    return {place for place, kind in kinds if kind.asks is None and not kind.searches}
 
 
 def _too_much(scene: Scene) -> str:

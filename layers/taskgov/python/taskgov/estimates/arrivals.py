@@ -2,7 +2,7 @@
 
 Each block of six hours is copied from the same six hours of one of the last 14 days, chosen at random. This keeps the
 daily rhythm and the bursts. A random factor (`SPREAD`) scales the demand of a whole future. Blocks that were not
-measured are never copied.
+measured are never copied. If none of the 14 was, any other measured six hours of the last 14 days take their place.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 DAY: Final = 86400.0
 BLOCK: Final = DAY / 4
 DAYS: Final = 14
+BLOCKS: Final = round(DAYS * DAY / BLOCK)
 SPREAD: Final = 0.3
 """Standard deviation of the logarithm of a future's demand."""
 _NORMAL: Final = NormalDist()
@@ -85,11 +86,19 @@ class Past:
     def sources(self, start: float) -> list[float]:
         """Return the start times of the measured blocks that may be copied to a block that begins at `start`."""
         nearest = int(-(-(start + BLOCK - self.now) // DAY))
-        return [
-            start - back * DAY
-            for back in range(nearest, nearest + DAYS)
-            if self.usable(start - back * DAY, start - back * DAY + BLOCK)
-        ]
+        same_hours = [start - back * DAY for back in range(nearest, nearest + DAYS)]
+        found = list(filter(self._is_measured, same_hours))
+        # Without arrivals, an estimate would be far too early.
+        return found or list(filter(self._is_measured, (self.now - (back + 1) * BLOCK for back in range(BLOCKS))))
+
+    def _is_measured(self, start: float) -> bool:
+        return self.usable(start, start + BLOCK)
+
+    @property
+    def is_representative(self) -> bool:
+        """Whether at least a day of the last 14 was measured. Otherwise, arrivals of other hours are unknown."""
+        first = self.now - DAYS * DAY
+        return sum(max(0.0, min(self.now, end) - max(first, start)) for start, end in self._spans) >= DAY
 
     def again(self, horizon: float, chance: Chance) -> Iterator[Coming]:
         """Yield arrivals for the next `horizon` seconds, by time; none for a block without a measured counterpart."""

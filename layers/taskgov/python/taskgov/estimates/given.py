@@ -1,17 +1,21 @@
 """Find the kept estimate that is valid for a workload of a snapshot, and format it for people.
 
 An estimate is valid while its workload has waited without a break since it was made. A workload that was admitted or
-evicted since has none until the next estimates. If the last estimates are an hour old or older, none is shown: the
-schedule that makes them has stopped.
+evicted since has none until the next estimates, and neither has one that still waits after the time of its 90th
+percentile. If the last estimates are an hour old or older, none is shown: the schedule that makes them has stopped.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from taskgov.estimates.held_back import held_back
 from taskgov.estimates.kept import KeptEstimates, Waiting
+from taskgov.kueue.named import named
 from taskgov.scheduling.instants import moment
-from taskgov.scheduling.status_reading import read_conditions
+from taskgov.scheduling.status_reading import read_conditions, true_conditions
 from taskgov.snapshot.model import KubernetesObject, Snapshot
 
 OLD: Final = timedelta(hours=1)
@@ -56,12 +60,24 @@ def given_starts(kept: KeptEstimates | None, snapshot: Snapshot) -> dict[str, Gi
     if kept is None or snapshot.taken_at - kept.at >= OLD:
         return {}
     by_uid = {waiting.uid: waiting for waiting in kept.waiting}
-    found = {}
+    found, no_quota_starts = {}, held_back(snapshot) if by_uid else frozenset()
     for item in snapshot.kueue.workloads:
         waiting = by_uid.get(str(item["metadata"].get("uid") or ""))
-        if waiting is not None and _waits_since(item, waiting.made):
-            found[f"{item['metadata'].get('namespace') or ''}/{item['metadata']['name']}"] = given_start(waiting)
+        if waiting is not None and not waiting.is_over(snapshot.taken_at) and _waits_since(item, waiting.made):
+            key = f"{item['metadata'].get('namespace') or ''}/{item['metadata']['name']}"
+            if key not in no_quota_starts:
+                found[key] = given_start(waiting)
     return found
+
+
+def by_task(given: Mapping[str, GivenStart], snapshot: Snapshot) -> dict[tuple[str, str], GivenStart]:
+    """Return estimates by team and job. Where several unfinished workloads have one name, it has none."""
+    unfinished = [
+        item for item in snapshot.kueue.workloads if "Finished" not in true_conditions(item.get("status") or {})
+    ]
+    names = {its.key: (its.team, its.job) for its in map(named, unfinished)}
+    of_name = Counter(names.values())
+    return {names[key]: start for key, start in given.items() if key in names and of_name[names[key]] == 1}
 
 
 def given_start(waiting: Waiting) -> GivenStart:

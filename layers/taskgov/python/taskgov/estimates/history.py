@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from taskgov.estimates.arrivals import Coming, Past
 from taskgov.estimates.batches import sized
 from taskgov.estimates.quantiles import LEAST_HISTORY
-from taskgov.estimates.requests import Arrival, Ran, Request, of_another_batch
+from taskgov.estimates.requests import Arrival, Ran, Request, of_another_batch, sound
 from taskgov.estimates.run_times import RunTimes
 from taskgov.estimates.scenes import Background
 from taskgov.work.attempt import End
@@ -100,10 +100,11 @@ class Basis(NamedTuple):
         if self.lacks:
             return (f"no estimate: {self.lacks}",)
         known, everybody = self.run_times.known(team), len(self.history.arrivals)
-        own = f"by a {self.history.source}, {known} of {team} counted"
+        own = f"by a {self.history.source}, and what runs: {known} of {team} counted"
         by = own if known else f"{team} has no history: other teams' run times are used"
         left = everybody - self.comes
-        return (by, f"{left} of {everybody} arrivals are left out: their team has no queue here") if left else (by,)
+        why = "they request no accelerators, or their team has no queue for them"
+        return (by, f"{left} of {everybody} arrivals are left out: {why}") if left else (by,)
 
 
 def basis_of(history: History, queue: Queue, now: float) -> Basis:
@@ -113,16 +114,17 @@ def basis_of(history: History, queue: Queue, now: float) -> Basis:
     run_times = RunTimes((ran for ran in (*history.runs, *queue.runs) if ran.started >= first), now)
     comes = _come(history, queue.scene)
     past = Past(history.arrivals, now, history.measured)
-    return Basis(history, run_times, past, comes, _lacks(history, run_times.count, comes, now))
+    recorded = sum(ran.started >= first and sound(ran, now) for ran in history.runs)
+    return Basis(history, run_times, past, comes, _lacks(history, recorded, comes, now))
 
 
-def _lacks(history: History, known: int, comes: int, now: float) -> str:
+def _lacks(history: History, recorded: int, comes: int, now: float) -> str:
     if not history.measured:
         return f"the {history.source} has no measured time"
     if history.until < now - STALE:
         return f"the history ends {(now - history.until) / 86400:.1f} days before the snapshot; at most 1 is allowed"
-    if known < LEAST_HISTORY:
-        return f"{known} runs are known, and it takes {LEAST_HISTORY}"
+    if recorded < LEAST_HISTORY:
+        return f"{recorded} runs are recorded, and it takes {LEAST_HISTORY}"
     if not comes:
         return "no team of the history has a queue with accelerators here"
     return ""

@@ -10,7 +10,7 @@ import gzip
 import json
 import zlib
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FORM: Final = 1
 KEY: Final = "starts/{}/estimates.json.gz"
 TEAM_KEY: Final = "starts/{}/teams/{}.json.gz"
+NO_ESTIMATES: Final = "no estimates: "
+"""Begins the note that says why a cluster has none."""
+NONE_FOR_ANYBODY: Final = "the cluster has no estimates at present; its administrators can read why"
 ALL_TEAMS: Final = "all teams"
 """Key of the scores of all teams together. No team name contains a space."""
 
@@ -52,6 +55,10 @@ class Waiting:
     after: tuple[Before, ...] = ()
     futures: int = 0
     """How many futures simulated it; 0 in older documents."""
+
+    def is_over(self, now: datetime) -> bool:
+        """Return whether the 90th percentile has passed."""
+        return self.nine is not None and self.made + timedelta(seconds=self.nine) < now
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,9 @@ class KeptEstimates:
         own = tuple(_for_its_team(waiting) for waiting in self.waiting if waiting.team == team)
         scores = {name: score for name, score in self.scores.items() if name == team}
         outcomes = tuple(kept for kept in self.outcomes if kept.team == team)
-        return replace(self, digest="", waiting=own, waits=len(own), notes=(), scores=scores, outcomes=outcomes)
+        # The notes may name queues of other teams.
+        notes = (NONE_FOR_ANYBODY,) if any(note.startswith(NO_ESTIMATES) for note in self.notes) else ()
+        return replace(self, digest="", waiting=own, waits=len(own), notes=notes, scores=scores, outcomes=outcomes)
 
     def to_bytes(self) -> bytes:
         """Return the document. Equal estimates give equal bytes."""

@@ -3,8 +3,8 @@
 | the workload of an earlier estimate | the estimate is |
 | --- | --- |
 | was admitted since, according to the record of work or its own status | settled, with the time of the start |
-| ended without a start, or has not been seen for a day | cancelled, and not scored |
-| waits | open; a miss once its time has passed |
+| ended without a start, or is gone and the estimate is a day old | cancelled, and not scored |
+| waits, also in a queue on hold | open; a miss once its time has passed |
 
 An estimate is stored for scoring when its workload has no open one. While the workload waits, another one is stored
 each hour of the first day, then each day. A read that is not later than the previous one changes nothing. If the
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
+LATE: Final = timedelta(minutes=15)
+"""Futures are not played more often than this because a job is late."""
 MOST_OUTCOMES: Final = 5_000
 """Most outcomes kept for a cluster. The oldest are dropped first."""
 
@@ -45,6 +47,8 @@ class Seen:
     """Digest of the queue (`taskgov.estimates.all_waiting.digest_of`)."""
     waiting: frozenset[str]
     """UIDs of the workloads that wait for quota."""
+    present: frozenset[str]
+    """UIDs of all workloads that run or wait, also in a queue on hold."""
     held: Mapping[str, int]
     """UID -> since when a running workload holds quota."""
     admitted: Mapping[str, Sequence[int]]
@@ -72,13 +76,26 @@ class Drawing(NamedTuple):
     futures: int = 0
     waits: int = 0
     notes: tuple[str, ...] = ()
+    is_representative: bool = True
+    """Whether enough arrivals were measured (`taskgov.estimates.arrivals`). Otherwise, no estimate is calibrated."""
 
 
 def is_due(before: KeptEstimates | None, seen: Seen) -> bool:
-    """Return whether futures are due: the queue has changed, or an hour has passed."""
+    """Return whether futures are due: the queue has changed, an hour has passed, or a job is late.
+
+    A job is late if it waits although the time of its 90th percentile has passed. Its estimate is then wrong, but a job
+    that something else holds back must not cost futures at each read.
+    """
     if before is None or before.estimated_at is None or before.digest != seen.digest or before.at > seen.at:
         return True
-    return bool(seen.waiting) and seen.at - before.estimated_at >= HOUR
+    age = seen.at - before.estimated_at
+    if age < LATE:
+        return False
+    return bool(seen.waiting) if age >= HOUR else any(_is_late(waiting, seen) for waiting in before.waiting)
+
+
+def _is_late(waiting: Waiting, seen: Seen) -> bool:
+    return waiting.uid in seen.waiting and waiting.is_over(seen.at)
 
 
 def is_later(before: KeptEstimates | None, seen: Seen) -> bool:
@@ -100,6 +117,8 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
         return replace(before, at=at, scores=_scores(bounded, now), outcomes=bounded)
     drawing = drawing or Drawing()
     moved = corrections({drawn.team for drawn in drawing.drawn}, [kept.outcome for kept in outcomes], float(now))
+    if not drawing.is_representative:
+        moved = {team: correction._replace(calibrated=False) for team, correction in moved.items()}
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [
@@ -129,8 +148,8 @@ def _settled(kept: Kept, seen: Seen) -> Kept:
     later = [start for start in starts if kept.made <= start <= seen.at.timestamp()]
     if later:
         return replace(kept, start=min(later))
-    if kept.uid in seen.waiting or kept.uid in seen.held:
-        return kept if kept.uid in seen.waiting else replace(kept, cancelled=True)
+    if kept.uid in seen.present:
+        return replace(kept, cancelled=True) if kept.uid in seen.held else kept
     is_lost = seen.at.timestamp() - kept.made >= DAY.total_seconds()
     return replace(kept, cancelled=True) if seen.ended.get(kept.uid, 0) >= kept.made or is_lost else kept
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.estimates.batches import sized
+from taskgov.estimates.held_back import held_back
 from taskgov.estimates.queue_now import Present, Scene
 from taskgov.estimates.requests import Ran, Request
 from taskgov.futures import Held, Setting
@@ -56,6 +57,8 @@ class Queue:
     uids: tuple[str, ...]
     runs: tuple[Ran, ...]
     """The running jobs, with the time that they have run so far."""
+    blocked: tuple[str, ...] = ()
+    """The keys of waiting jobs that no free quota starts (`taskgov.estimates.held_back`), sorted."""
 
 
 def queue_of(
@@ -79,7 +82,9 @@ def queue_of(
     )
     setting = _setting(snapshot, {job.workload.namespace for job in present.values()})
     uids = tuple(job.workload.uid for job in present.values())
-    return Queue(Scene(now, setting, tuple(present.values()), _Newcomers(setting)), tuple(present), uids, runs)
+    scene = Scene(now, setting, tuple(present.values()), _Newcomers(setting))
+    blocked = () if isinstance(snapshot.kueue, FollowedKueue) else tuple(sorted(held_back(snapshot) & present.keys()))
+    return Queue(scene, tuple(present), uids, runs, blocked)
 
 
 def is_present(facts: WorkloadFacts) -> bool:

@@ -8,7 +8,7 @@ writes them.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -17,7 +17,7 @@ from taskgov.contracts.steps import EstimateStartsRequest, EstimateStartsResult
 from taskgov.errors import ConflictError, InvalidRequestError, NothingToReadError
 from taskgov.estimates.all_waiting import digest_of, draw_all, waiting_of
 from taskgov.estimates.history import basis_of, of_record
-from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
+from taskgov.estimates.kept import KEY, NO_ESTIMATES, TEAM_KEY, KeptEstimates
 from taskgov.estimates.looks import Drawing, Seen, advance, is_due, is_later
 from taskgov.estimates.scenes import Queue, queue_of
 from taskgov.ports import VersionedDocuments
@@ -91,7 +91,8 @@ class EstimateStarts:
                 if turn == TRIES:
                     raise
                 continue
-            self._write_teams(name, after)
+            waiting_teams = {job.request.team for job in queue.scene.present if job.held is None}
+            self._write_teams(name, after, waiting_teams)
             played = drawing.futures if due and drawing else 0
             return EstimateStartsResult(
                 waiting=len(seen.waiting), estimated=len(after.waiting), futures=played, notes=after.notes
@@ -129,7 +130,7 @@ class EstimateStarts:
         if odd or not isinstance(done, WorkDone):
             lacks = f"{len(odd)} objects of Kueue cannot be read" if odd else f"{done}"
             waits = len(waiting_of(queue_of(snapshot, {}).scene))
-            return Drawing(waits=waits, notes=(f"no estimates: {lacks}",))
+            return Drawing(waits=waits, notes=(f"{NO_ESTIMATES}{lacks}",))
         history = of_record(done.ended, done.measured, now, done.still)
         queue = queue_of(snapshot, {}, history.backgrounds)
         # The same read gives the same estimates; it is not a secret.
@@ -137,9 +138,9 @@ class EstimateStarts:
         until = self.processor_seconds() + SECONDS
         return draw_all(queue, basis_of(history, queue, now), chance, lambda: self.processor_seconds() < until)
 
-    def _write_teams(self, cluster_name: str, after: KeptEstimates) -> None:
-        """Write what members of the teams may read, where it is not there yet, or older."""
-        for team in sorted({waiting.team for waiting in after.waiting} | {kept.team for kept in after.outcomes}):
+    def _write_teams(self, cluster_name: str, after: KeptEstimates, waiting: Collection[str]) -> None:
+        """Write what members of the teams may read, where it is not there yet, or older; `waiting` are teams too."""
+        for team in sorted({*waiting, *(kept.team for kept in (*after.waiting, *after.outcomes))}):
             key, part = TEAM_KEY.format(cluster_name, team), after.of_team(team)
             found = self.documents.find_version(key)
             stored = self._kept(cluster_name, found.body if found else None)
@@ -165,6 +166,7 @@ def _seen(snapshot: Snapshot, queue: Queue, done: WorkDone | None) -> Seen:
         at=snapshot.taken_at,
         digest=digest_of(queue),
         waiting=frozenset(queue.uids[place] for place in waiting_of(queue.scene)),
+        present=frozenset(queue.uids),
         held={uid: job.held.since // SECOND for uid, job in present if job.held is not None},
         admitted=admitted,
         ended=ended,

@@ -6,10 +6,9 @@ from datetime import datetime
 from math import isnan
 
 from taskgov.errors import InvalidRequestError
-from taskgov.estimates.given import OLD, GivenStart, given_starts
+from taskgov.estimates.given import OLD, GivenStart, by_task, given_starts
 from taskgov.estimates.kept import KEY, KeptEstimates
 from taskgov.estimates.recalibration import ENOUGH
-from taskgov.kueue.named import named
 from taskgov.ports import DocumentStore, Measurement
 from taskgov.services import metric_catalogue as metric
 from taskgov.services.failures import Failures
@@ -32,8 +31,7 @@ def task_starts(documents: DocumentStore, snapshot: Snapshot) -> dict[tuple[str,
         given = given_starts(kept_estimates(documents, snapshot.cluster.name), snapshot)
     except InvalidRequestError:
         return {}
-    names = {its.key: (its.team, its.job) for its in map(named, snapshot.kueue.workloads)}
-    return {names[key]: start for key, start in given.items()}
+    return by_task(given, snapshot)
 
 
 @dataclass(frozen=True, slots=True)

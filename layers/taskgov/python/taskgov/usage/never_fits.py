@@ -1,6 +1,6 @@
 """Which waiting workloads have a pod that fits no node of the cluster? What explanations and the audit say of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,21 +25,33 @@ class _Pods:
 
 def never_fits(snapshot: Snapshot) -> Iterable[Finding]:
     """Report waiting workloads with a pod that requests more than any node of the cluster offers."""
+    return (_too_big(named(item), pods, fitting) for item, pods, fitting in _too_big_pods(snapshot))
+
+
+def keys_that_never_fit(snapshot: Snapshot) -> Iterable[str]:
+    """Return Kueue's keys of these workloads."""
+    return (named(item).key for item, _, _ in _too_big_pods(snapshot))
+
+
+def _too_big_pods(snapshot: Snapshot) -> Iterator[tuple[KubernetesObject, _Pods, list[Mapping[str, int]]]]:
+    """Yield each of these workloads, its pods that do not fit, and what the nodes offer that they may run on."""
     offers: dict[str, dict[str, int]] = {}
     for node in snapshot.nodes:
         most = offers.setdefault(node.instance_type, {})
         for resource, amount in node.allocatable.items():
             most[resource] = max(most.get(resource, 0), amount)
     offers = {instance_type: most for instance_type, most in offers.items() if most}
-    for item in snapshot.kueue.workloads:
+    for item in snapshot.kueue.workloads if offers else ():
         conditions = read_conditions(item.get("status") or {})
         if any(name in conditions and conditions[name].status for name in ("Finished", "QuotaReserved")):
             continue
         workload = read_workload(item, {})
         for pods in _pod_kinds(item, workload):
-            fitting = [most for name, most in offers.items() if not pods.instance_types or name in pods.instance_types]
+            fitting: list[Mapping[str, int]] = [
+                most for name, most in offers.items() if not pods.instance_types or name in pods.instance_types
+            ]
             if fitting and not any(_fits(pods.requests, most) for most in fitting):
-                yield _too_big(named(item), pods, fitting)
+                yield item, pods, fitting
                 break
 
 
