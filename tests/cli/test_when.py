@@ -17,6 +17,7 @@ from taskgov.work.attempt import Attempt, End, Held
 from taskgov.work.day import Day, to_bytes
 from taskgov.work.measured import Span
 from taskgov_cli.main import app
+from taskgov_cli.when_estimate import Earlier, WaitsFor
 from taskgov_cli.when_history import read_history
 from tests.support.lab import G5, Lab
 from tests.support.memory import NOON
@@ -184,3 +185,33 @@ def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:
         assert result.exit_code == 2
         words_only = "".join(result.output.replace("│", "").split())
         assert "".join(said.split()) in words_only
+
+
+@pytest.mark.parametrize(
+    ("half", "nine", "started", "said"),
+    [
+        (1, 2, 1, "half of the time by 13:00, nine times of ten by 14:00; it started at 13:00, by the median estimate"),
+        (1, 2, 2, "it started at 14:00, by the 90 % estimate"),
+        (1, 2, 3, "it started at 15:00, later than both"),
+        (1, None, 3, "nine times of ten not within 7 days; it started at 15:00, by the 90 % estimate"),
+        (None, None, 3, "half of the time not within 7 days, nine times of ten not within 7 days; it started at 15:00"),
+        (None, None, 3, "15:00, by the median estimate"),
+        (1, None, 169, "later than 7 days after it"),
+        (None, None, 169, "later than 7 days after it"),
+    ],
+)
+def test_the_verdict_on_an_earlier_estimate(half: int | None, nine: int | None, started: int, said: str) -> None:
+    times = (None if hours is None else NOON + hours * HOUR for hours in (half, nine))
+    assert said in Earlier(NOON, *times, NOON + started * HOUR).words(NOON)
+
+
+def test_a_job_that_has_ended_since_the_estimate_is_not_one_of_another_team() -> None:
+    assert WaitsFor("team-a/x", 3).words == "in 3 when team-a/x ends"
+    assert WaitsFor("", 3).words == "in 3 when jobs of other teams end"
+    assert WaitsFor("", 3, ended=True).words == "in 3 after jobs that have ended since"
+
+
+def test_a_snapshot_has_no_stack(snapshot: Path) -> None:
+    result = when("waits", "-s", snapshot, "--stack", "taskgov")
+    assert result.exit_code == 2
+    assert "give --cluster instead of a snapshot" in " ".join(result.output.replace("│", " ").split())

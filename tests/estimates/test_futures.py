@@ -171,6 +171,18 @@ def test_hours_in_which_nobody_measured_are_not_taken() -> None:
     assert list(Past(busy, now, ((now - 60, now),)).again(DAY, chance())) == []
 
 
+def test_after_a_gap_other_measured_hours_take_the_place_of_the_same_hours() -> None:
+    now = 20 * DAY
+    hourly = [Arrival(Request(TEAM, 1), hour * 3600.0) for hour in range(20 * 24)]
+    recent = Past(hourly, now, ((0.0, 2 * DAY), (now - 7 * 3600, now)))
+    assert recent.sources(now) == [now - DAY / 4]
+    numbers = [sum(1 for _ in recent.again(DAY, chance(seed))) for seed in range(200)]
+    assert 20 < sum(numbers) / len(numbers) < 29
+    assert not recent.is_representative
+    assert Past(hourly, now, ((0.0, 2 * DAY), (now - DAY, now))).is_representative
+    assert Past(hourly, now, ((0.0, now),)).sources(now) == [now - days * DAY for days in range(1, 15)]
+
+
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 8)), max_size=30), st.integers(0, 100))
 def test_arrivals_later_than_now_are_never_taken(rows: list[tuple[float, int]], seed: int) -> None:
     past = Past([Arrival(Request(TEAM, gpus), at) for at, gpus in rows], 0.0, ((-30 * DAY, 0.0),))

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskgov.estimates.given import OLD, clock_time, given_start, given_starts
+from taskgov.estimates.given import OLD, by_task, clock_time, given_start, given_starts
 from taskgov.estimates.kept import ALL_TEAMS, Before, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.looks import MOST_OUTCOMES, Drawing, Drawn, Seen, advance, is_due, is_later
 from taskgov.estimates.quantiles import Estimate
 from taskgov.estimates.recalibration import LAST
+from taskgov.kueue.named import named
 from tests.support.lab import Lab
 from tests.support.memory import NOON
 
@@ -278,3 +279,34 @@ def test_what_a_member_reads_counts_jobs_of_others_and_names_none() -> None:
     assert part.waiting[0].after == (Before("y", "team-a", 30), Before("", "", 70))
     assert ({kept.team for kept in part.outcomes}, set(part.scores), part.notes) == ({"team-a"}, {"team-a"}, ())
     assert b"team-b" not in gzip.decompress(part.to_bytes())
+
+
+def test_an_estimate_does_not_hold_after_its_90th_percentile_or_while_no_quota_starts_the_job() -> None:
+    lab = Lab().team("team-a", 2).machines(2)
+    snapshot = lab.submit("team-a", "runs", pods=2).submit("team-a", "waits").snapshot()
+    key = next(its.key for its in map(named, snapshot.kueue.workloads) if its.job == "waits")
+    kept = replace(kept_of(), waiting=(replace(WAITS, uid="uid-waits"),))  # made at noon; 1,200 s
+    late = replace(kept, at=NOON + 20 * MINUTE)
+    assert set(given_starts(late, replace(snapshot, taken_at=NOON + 20 * MINUTE))) == {key}
+    assert given_starts(late, replace(snapshot, taken_at=NOON + 21 * MINUTE)) == {}
+    big = lab.submit("team-a", "big", gpus=2).snapshot()
+    assert given_starts(replace(kept, waiting=(replace(WAITS, uid="uid-big"),)), big) == {}
+
+
+def test_a_name_of_two_jobs_has_no_estimate_and_a_finished_job_does_not_matter() -> None:
+    lab = Lab().team("team-a", 2).machines(2).submit("team-a", "runs", pods=2).submit("team-a", "waits")
+    snapshot = lab.snapshot()
+    (key,) = (its.key for its in map(named, snapshot.kueue.workloads) if its.job == "waits")
+    start = {key: given_start(WAITS)}
+    assert by_task(start, snapshot) == {("team-a", "waits"): start[key]}
+    item = next(item for item in snapshot.kueue.workloads if item["metadata"]["uid"] == "uid-waits")
+    twin = {**item, "metadata": {**item["metadata"], "name": "job-waits-1", "uid": "uid-twin"}}
+    finished = {
+        "type": "Finished",
+        "status": "True",
+        "reason": "Succeeded",
+        "lastTransitionTime": "2026-11-20T11:00:00Z",
+    }
+    for status, left in (({}, {}), ({"conditions": [finished]}, {("team-a", "waits"): start[key]})):
+        both = replace(snapshot.kueue, workloads=(*snapshot.kueue.workloads, {**twin, "status": status}))
+        assert by_task(start, replace(snapshot, kueue=both)) == left

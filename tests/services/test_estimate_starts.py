@@ -14,7 +14,7 @@ import pytest
 from taskgov.contracts.steps import EstimateStartsRequest, EstimateStartsResult
 from taskgov.errors import UpstreamError
 from taskgov.estimates import drawing
-from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, KeptEstimates
+from taskgov.estimates.kept import ALL_TEAMS, KEY, NONE_FOR_ANYBODY, TEAM_KEY, KeptEstimates
 from taskgov.quantities import GPU
 from taskgov.services.estimate_starts import SECONDS, EstimateStarts
 from taskgov.services.read_queue import ReadQueue
@@ -376,3 +376,91 @@ def test_nothing_of_a_job_is_kept(looked: Looked) -> None:
     assert "uid-waits" in text
     assert "pytorchjob" not in text
     assert '"a-own"' not in text
+
+
+def changed(snapshot: Snapshot, uid: str, **parts: Any) -> Snapshot:
+    """Return a snapshot in which a workload has other parts."""
+    items = tuple({**item, **parts} if item["metadata"]["uid"] == uid else item for item in snapshot.kueue.workloads)
+    return replace(snapshot, kueue=replace(snapshot.kueue, workloads=items))
+
+
+def out_of_the_queue(until: str) -> dict[str, Any]:
+    """Return the status of a workload whose pods were not ready in time."""
+    conditions = [
+        {"type": kind, "status": status, "reason": "PodsReadyTimeout", "message": "", "lastTransitionTime": at}
+        for kind, status, at in (
+            ("QuotaReserved", "False", "2026-11-20T11:50:00Z"),
+            ("Evicted", "True", "2026-11-20T11:50:00Z"),
+            ("Requeued", "False", "2026-11-20T11:50:00Z"),
+        )
+    ]
+    return {"requeueState": {"count": 3, "requeueAt": until}, "conditions": conditions}
+
+
+def test_a_job_that_no_free_quota_starts_has_no_estimate(looked: Looked) -> None:
+    lab = queue("waits")
+    lab.submit("team-a", "huge", pods=20)
+    looked.snapshot = changed(
+        lab.submit("team-a", "later", pods=2).snapshot(), "uid-later", status=out_of_the_queue("2026-11-20T20:00:00Z")
+    )
+    result = looked.look()
+    assert (result.waiting, result.estimated) == (3, 1)
+    assert [waiting.uid for waiting in looked.kept.waiting] == ["uid-waits"]
+    assert result.notes == ("2 of 3 waiting have no estimate: no free quota starts them",)
+
+
+def test_a_job_that_comes_back_to_the_queue_is_estimated_at_once(looked: Looked) -> None:
+    looked.snapshot = changed(looked.snapshot, "uid-waits", status=out_of_the_queue("2026-11-20T12:04:00Z"))
+    assert looked.look() == EstimateStartsResult(
+        waiting=1, notes=("1 of 1 waiting have no estimate: no free quota starts them",)
+    )
+    assert looked.look(5 * MINUTE).estimated == 1
+
+
+def test_another_request_is_another_queue(looked: Looked) -> None:
+    looked.look()
+    item = next(item for item in looked.snapshot.kueue.workloads if item["metadata"]["uid"] == "uid-waits")
+    pods = [{**pods, "count": 1} for pods in item["spec"]["podSets"]]
+    looked.snapshot = changed(looked.snapshot, "uid-waits", spec={**item["spec"], "podSets": pods})
+    assert looked.look(5 * MINUTE).futures == 100
+
+
+def test_where_few_hours_were_measured_starts_are_only_bounded_from_below(looked: Looked) -> None:
+    looked.look()
+    sharp = replace(looked.kept.outcomes[0], start=int((NOON + HOUR).timestamp()))
+    made = int((NOON - 20 * DAY).timestamp())
+    outcomes = tuple(replace(sharp, uid=f"u{n}", made=made + n, start=made + n + 3600) for n in range(30))
+    for hours, is_sharp in ((23, False), (25, True)):
+        span = Span(NOON - timedelta(hours=hours), NOON)
+        short = [
+            attempt(f"short-{n}", at := NOON - timedelta(minutes=20 * n + 30), at + 20 * MINUTE) for n in range(60)
+        ]
+        recent = Looked(snapshot=queue().snapshot())
+        for day, part in Day(tuple(short), (Span(NOON - 30 * DAY, NOON - 16 * DAY), span)).by_day().items():
+            recent.documents.put(DAY_KEY.format(ML, day.isoformat()), to_bytes(part, day), "application/gzip")
+        stored = replace(looked.kept, outcomes=outcomes, at=NOON - HOUR, estimated_at=None)
+        recent.documents.stored[KEY.format(ML)] = stored.to_bytes()
+        result = recent.look()
+        assert [waiting.calibrated for waiting in recent.kept.waiting] == [is_sharp]
+        assert any("less than a day of the last 14 was measured" in note for note in result.notes) != is_sharp
+
+
+def test_an_estimate_stays_open_while_the_queue_is_on_hold(looked: Looked) -> None:
+    looked.look()
+    doors = tuple(
+        {**door, "spec": {**door["spec"], "stopPolicy": "Hold"}} for door in looked.snapshot.kueue.local_queues
+    )
+    looked.snapshot = replace(looked.snapshot, kueue=replace(looked.snapshot.kueue, local_queues=doors))
+    assert looked.look(2 * DAY).waiting == 0
+    assert looked.kept.outcomes[0].is_open
+
+
+def test_members_read_that_their_cluster_has_no_estimates_but_not_why(looked: Looked) -> None:
+    queues = tuple(
+        {**item, "spec": {**item["spec"], "queueingStrategy": "StrictFIFO"}}
+        for item in looked.snapshot.kueue.cluster_queues
+    )
+    looked.snapshot = replace(looked.snapshot, kueue=replace(looked.snapshot.kueue, cluster_queues=queues))
+    assert "StrictFIFO" in looked.look().notes[0]
+    part = KeptEstimates.from_bytes(looked.documents.stored[TEAM_KEY.format(ML, "team-a")])
+    assert part.notes == (NONE_FOR_ANYBODY,)

@@ -81,7 +81,7 @@ class Earlier:
             return "by the median estimate"
         if started <= (self.nine_of_ten_by or horizon):
             return "by the 90 % estimate"
-        return "later than both" if self.nine_of_ten_by else "after more than 7 days"
+        return "later than both" if self.nine_of_ten_by else "later than 7 days after it"
 
 
 @dataclass(frozen=True, slots=True)
