@@ -15,6 +15,7 @@ from taskgov.contracts.steps import EstimateStartsRequest, EstimateStartsResult
 from taskgov.errors import UpstreamError
 from taskgov.estimates import drawing
 from taskgov.estimates.kept import ALL_TEAMS, KEY, NONE_FOR_ANYBODY, TEAM_KEY, KeptEstimates
+from taskgov.estimates.scenes import CHECKS_LEFT_OUT
 from taskgov.quantities import GPU
 from taskgov.services.estimate_starts import SECONDS, EstimateStarts
 from taskgov.services.read_queue import ReadQueue
@@ -464,3 +465,16 @@ def test_members_read_that_their_cluster_has_no_estimates_but_not_why(looked: Lo
     assert "StrictFIFO" in looked.look().notes[0]
     part = KeptEstimates.from_bytes(looked.documents.stored[TEAM_KEY.format(ML, "team-a")])
     assert part.notes == (NONE_FOR_ANYBODY,)
+
+
+def test_admission_checks_are_left_out_of_futures(looked: Looked) -> None:
+    looked.look()
+    without = looked.kept.waiting
+    queues = tuple(
+        {**item, "spec": {**item["spec"], "admissionChecks": ["capacity"]}}
+        for item in looked.snapshot.kueue.cluster_queues
+    )
+    checked = Looked(snapshot=replace(looked.snapshot, kueue=replace(looked.snapshot.kueue, cluster_queues=queues)))
+    checked.record(past())
+    assert checked.look().notes == (CHECKS_LEFT_OUT,)
+    assert checked.kept.waiting == without

@@ -227,7 +227,7 @@ def computed(
     now = known.taken_at.timestamp()
     queue = queue_of(known, asked.said, history.backgrounds)
     basis = basis_of(history, queue, now)
-    found = replace(found, notes=tuple(basis.notes(explained.team)))
+    found = replace(found, notes=(*basis.notes(explained.team), *queue.notes))
     if basis.lacks:
         return found
     reasons = needs_exact_model(queue.scene)

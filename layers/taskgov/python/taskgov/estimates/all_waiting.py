@@ -91,7 +91,7 @@ def draw_all(
     blocked = frozenset(queue.blocked)
     never.update(place for place, key in enumerate(queue.keys) if key in blocked)
     watched = [place for place in waiting if place not in never]
-    notes = []
+    notes = list(queue.notes)
     if len(watched) < len(waiting):
         notes.append(
             f"{len(waiting) - len(watched)} of {len(waiting)} waiting have no estimate: no free quota starts them"

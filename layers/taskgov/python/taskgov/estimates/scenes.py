@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from taskgov.estimates.batches import sized
@@ -45,6 +45,7 @@ class Background:
     """The number of its batch."""
 
 
+CHECKS_LEFT_OUT: Final = "admission checks are not simulated: a job starts when its quota is reserved"
 _UNKNOWN: Final = Background()
 
 
@@ -59,6 +60,8 @@ class Queue:
     """The running jobs, with the time that they have run so far."""
     blocked: tuple[str, ...] = ()
     """The keys of waiting jobs that no free quota starts (`taskgov.estimates.held_back`), sorted."""
+    notes: tuple[str, ...] = ()
+    """What is not simulated, for people."""
 
 
 def queue_of(
@@ -84,7 +87,12 @@ def queue_of(
     uids = tuple(job.workload.uid for job in present.values())
     scene = Scene(now, setting, tuple(present.values()), _Newcomers(setting))
     blocked = () if isinstance(snapshot.kueue, FollowedKueue) else tuple(sorted(held_back(snapshot) & present.keys()))
-    return Queue(scene, tuple(present), uids, runs, blocked)
+    notes = (CHECKS_LEFT_OUT,) if any(_checks_of(item) for item in snapshot.kueue.cluster_queues) else ()
+    return Queue(scene, tuple(present), uids, runs, blocked, notes)
+
+
+def _checks_of(cluster_queue: KubernetesObject) -> bool:
+    return bool(read_cluster_queue({**cluster_queue, "kind": "ClusterQueue"}).checks)
 
 
 def is_present(facts: WorkloadFacts) -> bool:
@@ -151,7 +159,10 @@ def _setting(snapshot: Snapshot, namespaces: set[str]) -> Setting:
     doors = tuple(map(read_local_queue, _of("LocalQueue", kueue.local_queues)))
     names = sorted(namespaces | {door.namespace for door in doors})
     return Setting(
-        queues=tuple(map(read_cluster_queue, _of("ClusterQueue", kueue.cluster_queues))),
+        # It is not known when a check will answer.
+        queues=tuple(
+            replace(read_cluster_queue(item), checks=()) for item in _of("ClusterQueue", kueue.cluster_queues)
+        ),
         doors=doors,
         flavors=tuple(map(read_flavor, _of("ResourceFlavor", kueue.resource_flavors))),
         cohorts=tuple(map(read_cohort, _of("Cohort", kueue.cohorts))),
