@@ -201,8 +201,8 @@ def test_what_cannot_be_read_is_named(snapshot: Path, tmp_path: Path) -> None:
     ],
 )
 def test_the_verdict_on_an_earlier_estimate(half: int | None, nine: int | None, started: int, said: str) -> None:
-    times = (None if hours is None else NOON + hours * HOUR for hours in (half, nine))
-    assert said in Earlier(NOON, *times, NOON + started * HOUR).words(NOON)
+    half_by, nine_by = (None if hours is None else NOON + hours * HOUR for hours in (half, nine))
+    assert said in Earlier(NOON, half_by, nine_by, NOON + started * HOUR).words(NOON)
 
 
 def test_a_job_that_has_ended_since_the_estimate_is_not_one_of_another_team() -> None:

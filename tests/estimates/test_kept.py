@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf, isnan, nan
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,10 +28,10 @@ RAW = Estimate(600.0, 1200.0)
 WAITS = Waiting("u1", "team-a", NOON, 300.0, 600.0, 1200.0, calibrated=True)
 
 
-def seen(at: datetime = NOON, digest: str = "d", waiting: tuple[str, ...] = ("u1",), **more: object) -> Seen:
-    usual: dict[str, object] = {"held": {}, "admitted": {}, "ended": {}}
-    usual["present"] = frozenset([*waiting, *more.get("held", {})])  # type: ignore[call-overload]
-    return Seen(at, digest, frozenset(waiting), **(usual | more))  # type: ignore[arg-type]
+def seen(at: datetime = NOON, digest: str = "d", waiting: tuple[str, ...] = ("u1",), **more: Any) -> Seen:
+    usual: dict[str, Any] = {"held": {}, "admitted": {}, "ended": {}}
+    usual["present"] = frozenset([*waiting, *more.get("held", {})])
+    return Seen(at, digest, frozenset(waiting), **(usual | more))
 
 
 def drawing(*uids: str) -> Drawing:

@@ -208,7 +208,7 @@ class Asked:
 
     @property
     def is_special(self) -> bool:
-        """Whether an estimate that is kept is no answer."""
+        """Whether a stored estimate does not answer this."""
         return bool(self.said) or self.futures is not None or self.seed is not None
 
 

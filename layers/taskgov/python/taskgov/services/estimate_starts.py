@@ -140,7 +140,9 @@ class EstimateStarts:
 
     def _write_teams(self, cluster_name: str, after: KeptEstimates, waiting: Collection[str]) -> None:
         """Write what members of the teams may read, where it is not there yet, or older; `waiting` are teams too."""
-        for team in sorted({*waiting, *(kept.team for kept in (*after.waiting, *after.outcomes))}):
+        for team in sorted(
+            {*waiting, *(given.team for given in after.waiting), *(kept.team for kept in after.outcomes)}
+        ):
             key, part = TEAM_KEY.format(cluster_name, team), after.of_team(team)
             found = self.documents.find_version(key)
             stored = self._kept(cluster_name, found.body if found else None)
