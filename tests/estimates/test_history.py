@@ -72,3 +72,25 @@ def test_runs_that_began_before_the_history_do_not_count_since_only_the_long_one
     here: Queue = queue_of(queue().snapshot(), {})
     found = basis_of(History(runs, (), ((start, now),), "record"), here, now)
     assert found.run_times.count == 60 + sum(run.started >= start for run in here.runs)
+
+
+def test_a_deleted_job_has_ended_and_one_that_lost_its_quota_has_not() -> None:
+    ends = {end: recorded([attempt("a", NOON - 2 * HOUR, NOON - HOUR, end)]).runs for end in End}
+    assert {end: [run.ended for run in runs] for end, runs in ends.items()} == {
+        End.FINISHED: [True],
+        End.GONE: [True],
+        End.EVICTED: [False],
+        End.UNSEEN: [],
+    }
+
+
+def test_a_job_that_was_deleted_in_a_gap_ran_at_least_until_the_gap() -> None:
+    gap = [Span(NOON - 28 * DAY, NOON - 3 * DAY), Span(NOON - DAY, NOON)]
+    rows = [
+        attempt("in the gap", NOON - 4 * DAY, NOON - DAY, End.GONE),
+        attempt("began in the gap", NOON - 2 * DAY, NOON - DAY, End.GONE),
+        attempt("finished in the gap", NOON - 4 * DAY, NOON - 2 * DAY),
+        attempt("after it", NOON - 4 * DAY, NOON - DAY + MINUTE, End.GONE),
+    ]
+    found = [(run.seconds / DAY.total_seconds(), run.ended) for run in of_record(rows, gap, NOON.timestamp()).runs]
+    assert found == [(1.0, False), (0.0, False), (2.0, True), (3.0 + 1 / 1440, True)]

@@ -5,8 +5,10 @@ Times are seconds since 1970, durations are seconds.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.arrivals import Coming, Past
@@ -16,6 +18,7 @@ from taskgov.estimates.requests import Arrival, Ran, Request, of_another_batch, 
 from taskgov.estimates.run_times import RunTimes
 from taskgov.estimates.scenes import Background
 from taskgov.work.attempt import End
+from taskgov.work.measured import union
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from taskgov.work.attempt import Attempt
     from taskgov.work.measured import Span
 
+MINUTE: Final = 60.0
 STALE: Final = 86400.0
 """A history that ends more than this many seconds before the snapshot is not used."""
 
@@ -57,12 +61,12 @@ def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, st
     arrivals = tuple(
         Arrival(of_another_batch(request), at) for request, (_, at) in zip(requests.values(), came, strict=True)
     )
+    spans = tuple((span.start.timestamp(), min(span.end.timestamp(), now)) for span in union(measured))
     runs = tuple(
-        Ran(requests[attempt.uid], attempt.admitted.timestamp(), float(seconds), ended=attempt.end == End.FINISHED)
+        _ran(requests[attempt.uid], attempt.admitted.timestamp(), float(seconds), attempt.end, spans)
         for attempt in seen
         if attempt.admitted is not None and (seconds := attempt.run_seconds) is not None
     )
-    spans = tuple((span.start.timestamp(), min(span.end.timestamp(), now)) for span in measured)
     longest: dict[str, float] = {}
     for attempt in seen:
         longest[attempt.uid] = max(longest.get(attempt.uid, 0.0), float(attempt.run_seconds or 0))
@@ -77,6 +81,20 @@ def of_record(ended: Iterable[Attempt], measured: Iterable[Span], now: float, st
         if attempt.uid
     }
     return History(runs, arrivals, spans, f"record of {len(runs)} runs", backgrounds)
+
+
+def _ran(
+    request: Request, admitted: float, seconds: float, end: End | None, spans: Sequence[tuple[float, float]]
+) -> Ran:
+    """Return how long a job ran. One that was deleted has ended, as far as its quota is concerned.
+
+    If that was seen by the first measurement after a gap, it has run at least until the last one before the gap.
+    """
+    if end == End.GONE:
+        place = bisect_right(spans, (admitted + seconds, inf)) - 1
+        if place > 0 and admitted + seconds - spans[place][0] < MINUTE:
+            return Ran(request, admitted, max(spans[place - 1][1] - admitted, 0.0), ended=False)
+    return Ran(request, admitted, seconds, ended=end in {End.FINISHED, End.GONE})
 
 
 def _request(attempt: Attempt) -> Request:
