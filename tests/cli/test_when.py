@@ -215,3 +215,13 @@ def test_a_snapshot_has_no_stack(snapshot: Path) -> None:
     result = when("waits", "-s", snapshot, "--stack", "taskgov")
     assert result.exit_code == 2
     assert "give --cluster instead of a snapshot" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_history_of_two_clusters_is_refused(snapshot: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    for name in ("ml", "research"):
+        record(tmp_path / "work" / name)
+    result = when("waits", "-s", snapshot, "--history", tmp_path / "work")
+    assert result.exit_code == 2
+    assert "has the days of 2 clusters or more" in " ".join(result.output.replace("│", " ").split())
+    assert when("waits", "-s", snapshot, "--history", tmp_path / "work" / "ml").exit_code == 0

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 def read_history(path: Path, now: float) -> History:
     """Read a record of work (a folder with days, `*.jsonl.gz`), or a trace, whose end is taken for now.
 
-    Raises `ValueError` for a damaged day and for a form that is not known.
+    Raises `ValueError` for a damaged day, for days in more than one folder, and for a form that is not known.
     """
     days = sorted(path.rglob("*.jsonl.gz")) if path.is_dir() else [path] if path.name.endswith(".jsonl.gz") else []
+    folders = sorted({str(file.parent) for file in days})
+    if len(folders) > 1:
+        some = ", ".join(folders[:3])
+        raise ValueError(f"{path} has the days of {len(folders)} clusters or more, in {some}: give the folder of one")
     if days:
         record = joined(read_day(str(file), file.read_bytes()) for file in days)
         return of_record(record.attempts, record.measured, now)
