@@ -211,12 +211,6 @@ def test_a_job_that_has_ended_since_the_estimate_is_not_one_of_another_team() ->
     assert WaitsFor("", 3, ended=True).words == "in 3 after jobs that have ended since"
 
 
-def test_a_snapshot_has_no_stack(snapshot: Path) -> None:
-    result = when("waits", "-s", snapshot, "--stack", "taskgov")
-    assert result.exit_code == 2
-    assert "give --cluster instead of a snapshot" in " ".join(result.output.replace("│", " ").split())
-
-
 def test_the_history_of_two_clusters_is_refused(snapshot: Path, tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     for name in ("ml", "research"):

@@ -127,7 +127,7 @@ def test_an_estimate_says_how_many_futures_it_is_from(world: World, lead: str) -
     keep(world, futures=25)
     shown = text("when", MINE, *LIVE)
     assert "of 25 futures, it starts in 15 when team-b/b-runs ends, in 10 when team-a/a-runs ends" in shown
-    assert "Of 25 futures of the queue, half start it by" in shown
+    assert "from 25 futures of the queue, corrected by the outcomes of earlier estimates" in shown
 
 
 def test_a_member_reads_the_own_team_and_nothing_of_others(world: World, member: str) -> None:

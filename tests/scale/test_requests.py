@@ -42,7 +42,7 @@ Requests = dict[str, int]
 def expected(teams: int, preempted: int) -> dict[tuple[str, str], Requests]:
     """Return the requests of each function in each activity."""
     pages, capped = ceil(teams / 100), int(teams > 100)
-    estimated = 2 if teams > 20 else 0  # teams whose job waits; estimates take 20 runs
+    estimated = 2 if teams > 20 else 1  # teams whose job waits; or that read that there are none, which take 20 runs
     look = {"Kubernetes": KUBERNETES, "SageMaker": 3 + 2 * pages, "EKS": 1, "table, reads": 7}
     publish = look | {"S3, reads": 8 + capped, "S3, writes": 2}
     read = look | {

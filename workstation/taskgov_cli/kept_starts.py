@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from taskgov.errors import GovernanceError
-from taskgov.estimates.given import BEYOND, GivenStart, by_task, given_starts
+from taskgov.estimates.given import BEYOND, OLD, GivenStart, by_task, given_starts
 from taskgov.estimates.kept import KEY, TEAM_KEY, KeptEstimates
 from taskgov.hyperpod.names import team_of_namespace
 from taskgov.kueue.named import named
@@ -70,6 +70,9 @@ def kept_in(documents: DocumentStore, known: Snapshot) -> KeptEstimates | None:
     some = [part for part in parts if part is not None]
     if not some:
         return None
+    # That of a team with no open estimate is not written again, and says nothing of the others.
+    latest = max(part.at for part in some)
+    some = [part for part in some if latest - part.at < OLD]
     return replace(
         min(some, key=lambda part: part.at),
         waiting=tuple(waiting for part in some for waiting in part.waiting),

@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
 _MEMBERS: Final = (
     "an estimate needs all queues and workloads, and you may read only some of them; "
-    "a member of a team reads the estimates that a stack keeps: --stack NAME, without --runs, --history and --submit"
+    "a member of a team reads the estimates that a stack keeps: "
+    "--stack NAME, without --runs, --history, --submit, --futures and --seed"
 )
-_NO_HISTORY: Final = "no history: give --history or --stack. Earliest start"
+_NO_HISTORY: Final = "no history: give --history, or --stack with --cluster. Earliest start"
 _NOT_CALIBRATED: Final = (
     f"Not calibrated: this takes {ENOUGH} outcomes of earlier estimates (--history has none), "
     "and at least one measured day of the last 14."
@@ -94,8 +95,6 @@ def when(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("give either JOB, or --submit FILE for a job that is not submitted yet")
     if submit is None and as_team is not None:
         raise typer.BadParameter(f"--as {as_team}: nothing is submitted; --submit FILE names the job")
-    if snapshot is not None and stack:
-        raise typer.BadParameter("--stack keeps estimates of a live cluster: give --cluster instead of a snapshot")
     whose = [str(workload).partition("/")[0]] if "/" in str(workload) else []
     rights = OwnRights(namespaces_of(whose))
     known = snapshots.known(snapshot, cluster, None, None, context, rights)
@@ -176,7 +175,8 @@ def _none_kept(kept: KeptEstimates | None, known: Snapshot) -> str:
     """Say why a member has no estimate."""
     if kept is None:
         return _HIDDEN
-    return f"no estimate: the last estimates, of {clock_time(kept.at, known.taken_at)}, have none of this job"
+    made = clock_time(kept.at, known.taken_at)
+    return f"no estimate: the last estimates, of {made}, have none of this job, or one whose time is over"
 
 
 def _shown(found: StartEstimate) -> Iterator[RenderableType]:

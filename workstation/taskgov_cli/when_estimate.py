@@ -18,6 +18,7 @@ from taskgov.estimates.recalibration import corrections
 from taskgov.estimates.scenes import queue_of
 from taskgov.kueue.named import named
 from taskgov.quantities import format_quantity, is_accelerator
+from taskgov.scheduling.status_reading import true_conditions
 from taskgov.usage.amounts import words
 from taskgov_explain.reasons import ESTIMATED, Reason
 
@@ -239,8 +240,8 @@ def computed(
     drawing = Drawing(count, player=_exactly if reasons else fast)
     drawn = waits_together(queue.scene, [place], basis.run_times, basis.past, chance, drawing)
     waits = drawn.waits[place]
-    said, calibrated = _corrected(estimate_of(waits), explained.team, kept, now)
-    calibrated = calibrated and basis.past.is_representative
+    raw = estimate_of(waits)
+    said, calibrated = _corrected(raw, explained.team, kept, now) if basis.past.is_representative else (raw, False)
     if reasons:
         note = f"{count} futures by the exact model: {', '.join(reasons[:3])}"
         found = replace(found, notes=(*found.notes, note))
@@ -269,7 +270,8 @@ def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float)
 
 def _named(ends: tuple[Before, ...], known: Snapshot) -> tuple[WaitsFor, ...]:
     """Return workloads by their names; those that are not visible, or gone, are one without a name."""
-    names = {str(item["metadata"].get("uid") or ""): named(item).shown for item in known.kueue.workloads}
+    unfinished = [item for item in known.kueue.workloads if "Finished" not in true_conditions(item.get("status") or {})]
+    names = {str(item["metadata"].get("uid") or ""): named(item).shown for item in unfinished}
     found: dict[tuple[str, bool], int] = {}
     for before in ends:
         who = names.get(before.uid, "") if before.uid else "", bool(before.uid) and before.uid not in names

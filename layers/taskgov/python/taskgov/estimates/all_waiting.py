@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.queue_now import Present, Scene
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.scenes import Queue
+    from taskgov.futures.queues import Kind
 
 FUTURES: Final = 100
 LEAST_FUTURES: Final = 20
@@ -125,7 +126,19 @@ def _never_admitted(scene: Scene) -> set[int]:
     """Return the jobs that request more than their queue can ever have, or that no flavor suits."""
     jobs = _jobs(scene)
     kinds = zip(jobs.index, Count(scene.setting, jobs).kind_of, strict=True)
-    return {place for place, kind in kinds if kind.asks is None and not kind.searches}
+    return {place for place, kind in kinds if kind.asks is None and not _may_fit(kind)}
+
+
+def _may_fit(kind: Kind) -> bool:
+    """Return whether pods with a choice of flavors could ever have what they request, each search by itself."""
+    potential = kind.queue.potential
+    return bool(kind.searches) and all(
+        any(
+            option is not None and all(amount <= potential[place] for place, amount in option)
+            for option in search.options
+        )
+        for search in kind.searches
+    )
 
 
 def _too_much(scene: Scene) -> str:

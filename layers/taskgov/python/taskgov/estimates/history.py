@@ -91,9 +91,12 @@ def _ran(
     If that was seen by the first measurement after a gap, it has run at least until the last one before the gap.
     """
     if end == End.GONE:
-        place = bisect_right(spans, (admitted + seconds, inf)) - 1
-        if place > 0 and admitted + seconds - spans[place][0] < MINUTE:
-            return Ran(request, admitted, max(spans[place - 1][1] - admitted, 0.0), ended=False)
+        ended = admitted + seconds
+        place = bisect_right(spans, (ended, inf)) - 1
+        if place > 0 and ended - spans[place][0] < MINUTE:
+            place -= 1
+        if place >= 0 and ended - spans[place][1] >= MINUTE:
+            return Ran(request, admitted, max(spans[place][1] - admitted, 0.0), ended=False)
     return Ran(request, admitted, seconds, ended=end in {End.FINISHED, End.GONE})
 
 

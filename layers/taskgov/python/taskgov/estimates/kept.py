@@ -117,13 +117,18 @@ class KeptEstimates:
     outcomes: tuple[Kept, ...] = ()
     """Oldest first."""
 
+    @property
+    def has_none(self) -> bool:
+        """Whether there are no estimates for anybody."""
+        return any(note.startswith(NO_ESTIMATES) for note in self.notes)
+
     def of_team(self, team: str) -> KeptEstimates:
         """Return the extract that members of a team may read."""
         own = tuple(_for_its_team(waiting) for waiting in self.waiting if waiting.team == team)
         scores = {name: score for name, score in self.scores.items() if name == team}
         outcomes = tuple(kept for kept in self.outcomes if kept.team == team)
         # The notes may name queues of other teams.
-        notes = (NONE_FOR_ANYBODY,) if any(note.startswith(NO_ESTIMATES) for note in self.notes) else ()
+        notes = (NONE_FOR_ANYBODY,) if self.has_none else ()
         return replace(self, digest="", waiting=own, waits=len(own), notes=notes, scores=scores, outcomes=outcomes)
 
     def to_bytes(self) -> bytes:

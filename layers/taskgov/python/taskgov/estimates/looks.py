@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from taskgov.estimates.kept import ALL_TEAMS, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
-from taskgov.estimates.recalibration import LAST, corrections, known, of_use
+from taskgov.estimates.recalibration import LAST, Correction, corrections, known, of_use
 from taskgov.estimates.scoring import Scored, score
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov.estimates.kept import Before
-    from taskgov.estimates.recalibration import Correction
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -77,7 +76,7 @@ class Drawing(NamedTuple):
     waits: int = 0
     notes: tuple[str, ...] = ()
     is_representative: bool = True
-    """Whether enough arrivals were measured (`taskgov.estimates.arrivals`). Otherwise, no estimate is calibrated."""
+    """Whether enough arrivals were measured (`taskgov.estimates.arrivals`). Otherwise, no estimate is corrected."""
 
 
 def is_due(before: KeptEstimates | None, seen: Seen) -> bool:
@@ -118,7 +117,7 @@ def advance(before: KeptEstimates | None, seen: Seen, drawing: Drawing | None, k
     drawing = drawing or Drawing()
     moved = corrections({drawn.team for drawn in drawing.drawn}, [kept.outcome for kept in outcomes], float(now))
     if not drawing.is_representative:
-        moved = {team: correction._replace(calibrated=False) for team, correction in moved.items()}
+        moved = dict.fromkeys(moved, Correction())
     last = {kept.uid: kept for kept in outcomes if kept.is_open}
     first = {kept.uid: kept for kept in reversed(outcomes) if kept.is_open}
     outcomes += [

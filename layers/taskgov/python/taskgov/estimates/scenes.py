@@ -141,7 +141,8 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, a
     request = Request(named(item).team, _gpus(workload), about.owner, limit, about.size, about.batch)
     if admission is None:
         return Present(workload, request, ran=about.ran)
-    since = min(true["QuotaReserved"].since, now)  # the clock of the cluster may be ahead
+    # The record of work counts from the admission too. The clock of the cluster may be ahead.
+    since = min(true.get("Admitted", true["QuotaReserved"]).since, now)
     return Present(workload, request, Held(admission, since), max(about.ran, (now - since) / SECOND))
 
 

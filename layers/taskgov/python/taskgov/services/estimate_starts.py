@@ -139,14 +139,18 @@ class EstimateStarts:
         return draw_all(queue, basis_of(history, queue, now), chance, lambda: self.processor_seconds() < until)
 
     def _write_teams(self, cluster_name: str, after: KeptEstimates, waiting: Collection[str]) -> None:
-        """Write what members of the teams may read, where it is not there yet, or older; `waiting` are teams too."""
-        for team in sorted(
-            {*waiting, *(given.team for given in after.waiting), *(kept.team for kept in after.outcomes)}
-        ):
+        """Write what members of the teams may read, where it is not there yet, or older.
+
+        Teams that wait and have no estimate get a document if the cluster has none, which is written once.
+        """
+        estimated = {*(given.team for given in after.waiting), *(kept.team for kept in after.outcomes)}
+        for team in sorted(estimated.union(waiting) if after.has_none else estimated):
             key, part = TEAM_KEY.format(cluster_name, team), after.of_team(team)
             found = self.documents.find_version(key)
             stored = self._kept(cluster_name, found.body if found else None)
             if stored is not None and part.at < stored.at < part.at + timedelta(hours=1):
+                continue
+            if stored is not None and team not in estimated and stored.notes == part.notes:
                 continue
             try:
                 self.documents.put_version(key, part.to_bytes(), "application/gzip", found)
