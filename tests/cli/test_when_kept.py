@@ -15,12 +15,15 @@ from botocore.exceptions import ClientError
 from taskgov.estimates.given import GivenStart
 from taskgov.estimates.kept import ALL_TEAMS, KEY, TEAM_KEY, Before, Kept, KeptEstimates, TeamScore, Waiting
 from taskgov.estimates.quantiles import Estimate
-from taskgov_cli.kept_starts import next_starts
+from taskgov.hyperpod.names import namespace_of
+from taskgov.snapshot.unseen import Part, Unseen
+from taskgov_cli.kept_starts import kept_in, next_starts
 from taskgov_cli.when_estimate import score_words
 from taskgov_embedded.cluster.access import VIEWERS
 from taskgov_embedded.cluster.manifests import job_manifest
+from tests.support.lab import Lab
 from tests.support.members import LEADS, SCIENTISTS, become, let_in, team_cluster
-from tests.support.memory import NOON
+from tests.support.memory import NOON, InMemoryDocuments
 from tests.support.operating import taskgov
 
 if TYPE_CHECKING:
@@ -231,3 +234,17 @@ def test_how_good_estimates_were_in_words() -> None:
         score_words(TeamScore(20, 0.5, nan), "a") == "last 20 estimates for a: 50 % had started by the median estimate"
     )
     assert score_words(None, "a") == "no estimate for a can be checked yet"
+
+
+def test_the_old_document_of_one_team_does_not_hide_the_estimates_of_another() -> None:
+    documents = InMemoryDocuments()
+    waits = Waiting("u1", "team-a", NOON, 300.0, 600.0, 1200.0, calibrated=True)
+    fresh = KeptEstimates(NOON, NOON, waiting=(waits,), waits=1)
+    old = KeptEstimates(NOON - timedelta(hours=1), notes=("nothing",))
+    for team, part in (("team-a", fresh), ("team-c", old)):
+        documents.stored[TEAM_KEY.format("ml-cluster", team)] = part.to_bytes()
+    seen = tuple(map(namespace_of, ("team-a", "team-c")))
+    known = replace(Lab().snapshot(), unseen=(Unseen(Part.WORKLOADS, "Forbidden", seen),))
+    found = kept_in(documents, known)
+    assert found is not None
+    assert (found.at, found.waiting, found.notes) == (NOON, (waits,), ())

@@ -92,5 +92,6 @@ def test_a_job_that_was_deleted_in_a_gap_ran_at_least_until_the_gap() -> None:
         attempt("finished in the gap", NOON - 4 * DAY, NOON - 2 * DAY),
         attempt("after it", NOON - 4 * DAY, NOON - DAY + MINUTE, End.GONE),
     ]
+    rows.append(attempt("not measured yet", NOON - 4 * DAY, NOON + HOUR, End.GONE))  # the first measurement after NOON
     found = [(run.seconds / DAY.total_seconds(), run.ended) for run in of_record(rows, gap, NOON.timestamp()).runs]
-    assert found == [(1.0, False), (0.0, False), (2.0, True), (3.0 + 1 / 1440, True)]
+    assert found == [(1.0, False), (0.0, False), (2.0, True), (3.0 + 1 / 1440, True), (4.0, False)]

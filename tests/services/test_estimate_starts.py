@@ -478,3 +478,50 @@ def test_admission_checks_are_left_out_of_futures(looked: Looked) -> None:
     checked.record(past())
     assert checked.look().notes == (CHECKS_LEFT_OUT,)
     assert checked.kept.waiting == without
+
+
+def test_the_time_until_a_check_answered_is_no_run_time() -> None:
+    waited = queue().snapshot()
+    for uid in ("uid-a-own", "uid-b-own"):
+        item = next(item for item in waited.kueue.workloads if item["metadata"]["uid"] == uid)
+        conditions = [
+            {**condition, "lastTransitionTime": "2026-11-19T16:00:00Z"}
+            if condition["type"] == "QuotaReserved"
+            else condition
+            for condition in item["status"]["conditions"]
+        ]
+        waited = changed(waited, uid, status={**item["status"], "conditions": conditions})
+    at_once, after_a_check = Looked().record(past()), Looked(snapshot=waited).record(past())
+    at_once.look()
+    after_a_check.look()
+    assert after_a_check.kept.waiting == at_once.kept.waiting
+
+
+def test_a_document_of_a_team_that_only_reads_that_there_is_nothing_is_written_once(looked: Looked) -> None:
+    looked.documents.stored = {}
+    looked.look()
+    first = looked.documents.stored[TEAM_KEY.format(ML, "team-a")]
+    looked.look(5 * MINUTE)
+    assert looked.documents.stored[TEAM_KEY.format(ML, "team-a")] == first
+    assert KeptEstimates.from_bytes(first).notes == (NONE_FOR_ANYBODY,)
+
+
+@pytest.mark.parametrize("types", [(G5, "ml.p5.48xlarge"), ("ml.p5.48xlarge", G5)], ids=" then ".join)
+def test_a_job_that_is_too_large_for_each_of_several_flavors_has_no_estimate(
+    looked: Looked, types: tuple[str, str]
+) -> None:
+    def of_both(item: dict[str, Any]) -> dict[str, Any]:
+        (group,) = item["spec"]["resourceGroups"]
+        (flavor,) = group["flavors"]
+        flavors = [{**flavor, "name": name} for name in types]
+        return {**item, "spec": {**item["spec"], "resourceGroups": [{**group, "flavors": flavors}]}}
+
+    lab = queue("waits")
+    snapshot = lab.submit("team-a", "huge", pods=20).snapshot()
+    other = {**snapshot.kueue.resource_flavors[0]}
+    other["metadata"] = {**other["metadata"], "name": "ml.p5.48xlarge"}
+    queues = tuple(map(of_both, snapshot.kueue.cluster_queues))
+    flavors = (*snapshot.kueue.resource_flavors, other)
+    looked.snapshot = replace(snapshot, kueue=replace(snapshot.kueue, cluster_queues=queues, resource_flavors=flavors))
+    looked.look()
+    assert "uid-huge" not in {waiting.uid for waiting in looked.kept.waiting}
