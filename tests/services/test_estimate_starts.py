@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from taskgov.ports import StoredVersion
-    from taskgov.snapshot.model import ClusterFacts, Snapshot
+    from taskgov.snapshot.model import ClusterFacts, KubernetesObject, Snapshot
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
@@ -510,7 +510,7 @@ def test_a_document_of_a_team_that_only_reads_that_there_is_nothing_is_written_o
 def test_a_job_that_is_too_large_for_each_of_several_flavors_has_no_estimate(
     looked: Looked, types: tuple[str, str]
 ) -> None:
-    def of_both(item: dict[str, Any]) -> dict[str, Any]:
+    def of_both(item: KubernetesObject) -> dict[str, Any]:
         (group,) = item["spec"]["resourceGroups"]
         (flavor,) = group["flavors"]
         flavors = [{**flavor, "name": name} for name in types]
