@@ -497,6 +497,18 @@ def test_the_time_until_a_check_answered_is_no_run_time() -> None:
     assert after_a_check.kept.waiting == at_once.kept.waiting
 
 
+def test_a_job_whose_check_is_pending_has_not_run_and_does_not_change_the_queue(looked: Looked) -> None:
+    for uid in ("uid-a-own", "uid-b-own"):
+        item = next(item for item in looked.snapshot.kueue.workloads if item["metadata"]["uid"] == uid)
+        reserved = [condition for condition in item["status"]["conditions"] if condition["type"] == "QuotaReserved"]
+        looked.snapshot = changed(looked.snapshot, uid, status={**item["status"], "conditions": reserved})
+    looked.look()
+    (waiting,) = looked.kept.waiting
+    assert waiting.early is not None
+    assert waiting.early > 1.9 * 3600  # both take two to four hours from now
+    assert looked.look(5 * MINUTE).futures == 0
+
+
 def test_a_document_of_a_team_that_only_reads_that_there_is_nothing_is_written_once(looked: Looked) -> None:
     looked.documents.stored = {}
     looked.look()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from taskgov.estimates.requests import Chance
     from taskgov.estimates.scenes import Queue
     from taskgov.futures.queues import Kind
+    from taskgov.scheduling.instants import Instant
 
 FUTURES: Final = 100
 LEAST_FUTURES: Final = 20
@@ -56,15 +57,20 @@ def waiting_of(scene: Scene) -> list[int]:
 
 def digest_of(queue: Queue) -> str:
     """Return a digest of all that decides which job starts next, except time: waiting and running jobs, and quotas."""
-    standing = sorted((uid, repr(_what_decides(job))) for uid, job in zip(queue.uids, queue.scene.present, strict=True))
+    standing = sorted(
+        (uid, repr(_what_decides(job, queue.scene.now)))
+        for uid, job in zip(queue.uids, queue.scene.present, strict=True)
+    )
     setting = queue.scene.setting
     parts = standing, queue.blocked, setting.queues, setting.doors, setting.flavors, setting.cohorts
     return sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def _what_decides(job: Present) -> tuple[object, ...]:
+def _what_decides(job: Present, now: Instant) -> tuple[object, ...]:
     work = job.workload
-    since = None if job.held is None else job.held.since
+    since: Instant | str | None = None
+    if job.held is not None:  # while an admission check is pending, it is always now
+        since = job.held.since if job.held.since < now else "reserved"
     return work.priority, work.queue, work.pod_sets, job.request.gpus, job.request.limit, since
 
 

@@ -141,8 +141,8 @@ def _present(item: KubernetesObject, classes: Mapping[str, int], now: Instant, a
     request = Request(named(item).team, _gpus(workload), about.owner, limit, about.size, about.batch)
     if admission is None:
         return Present(workload, request, ran=about.ran)
-    # The record of work counts from the admission too. The clock of the cluster may be ahead.
-    since = min(true.get("Admitted", true["QuotaReserved"]).since, now)
+    # It runs since its admission, as in the record of work. The clock of the cluster may be ahead.
+    since = min(true["Admitted"].since, now) if "Admitted" in true else now
     return Present(workload, request, Held(admission, since), max(about.ran, (now - since) / SECOND))
 
 
