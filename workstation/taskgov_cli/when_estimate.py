@@ -269,7 +269,7 @@ def _corrected(raw: Estimate, team: str, kept: KeptEstimates | None, now: float)
 
 
 def _named(ends: tuple[Before, ...], known: Snapshot) -> tuple[WaitsFor, ...]:
-    """Return workloads by their names; those that are not visible, or gone, are one without a name."""
+    """Return workloads by their names. Those that are not visible, and those that have ended, have none."""
     unfinished = [item for item in known.kueue.workloads if "Finished" not in true_conditions(item.get("status") or {})]
     names = {str(item["metadata"].get("uid") or ""): named(item).shown for item in unfinished}
     found: dict[tuple[str, bool], int] = {}
